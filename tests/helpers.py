@@ -1,0 +1,43 @@
+"""Small things that several tests use."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from vec2emb import Vec2embWarning
+
+ROOT = Path(__file__).parent.parent
+FIXTURES = ROOT / "fixtures"
+
+T = TypeVar("T")
+
+
+def collected(call: Callable[[], T]) -> tuple[T, list[Vec2embWarning]]:
+    """The result of a call, and our warnings, in order; any other warning is an error as ever."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("error")
+        warnings.simplefilter("always", Vec2embWarning)
+        result = call()
+    return result, [entry.message for entry in caught if isinstance(entry.message, Vec2embWarning)]
+
+
+def bits(vectors: Any) -> list[list[int]]:
+    """float32 as their bits, so that -0 and 0 differ and nan equals itself."""
+    return [[int(value) for value in row] for row in np.asarray(vectors, np.float32).view(np.uint32)]
+
+
+def run(
+    *words: object, stdin: bytes | None = b"", env: dict[str, str] | None = None, module: Sequence[str] = ("vec2emb",)
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the command line as people do, in a process of its own."""
+    command = [sys.executable, "-m", *module, *map(str, words)]
+    environment = {**os.environ, **(env or {})}
+    return subprocess.run(command, input=stdin, capture_output=True, env=environment, timeout=60)

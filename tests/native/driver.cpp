@@ -1,0 +1,198 @@
+// Random blocks through the kernel's C++ alone, under the sanitizers, where a byte read too far is an error:
+//
+//   g++ -std=c++20 -O1 -g -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=all
+//       -I vec2emb/_kernel tests/native/driver.cpp -o driver && ./driver [seed] [blocks]
+//
+// Each block lies in an allocation of exactly its size. Plain and careful loops must tell the same story of it; what
+// the right story is, the Python suite says.
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "arithmetic.hpp"
+#include "dispatch.hpp"
+#include "token_index.hpp"
+
+using namespace vec2emb;
+
+namespace {
+
+std::mt19937_64 generator;
+
+std::size_t below(std::size_t limit) { return generator() % limit; }
+
+const char* const PIECES[] = {
+    " ",  " ",   " ",    " ",    "\t",    "\n",   "\n",       "\r",      ".",       "-",     "+",    "e",
+    "E",  "0",   "1",    "9",    "a",     "the",  "nan",      "-inf",    "1e39",    "1e-50", "1_0",  "\xc3\xa9",
+    "-3", "\xff", "0x1", "\xe3\x80\x80", "1.5", "12345678901234567", "-0.44251", "0.18785", "1e-05", "123456.7890123",
+    "0.12345678901234567890", "abcdefghijklmnopqrs",
+};
+
+std::string random_block(std::size_t dim) {
+    std::string text;
+    const auto piece = [&] {
+        if (below(60) == 0) return std::string(1, static_cast<char>(below(256)));
+        return std::string(PIECES[below(std::size(PIECES))]);
+    };
+    if (below(2)) {
+        for (std::size_t n = below(80); n > 0; --n) text += piece();
+    } else {
+        for (std::size_t n = below(12); n > 0; --n) {
+            text += below(8) ? "t" + std::to_string(below(9)) : piece();
+            for (std::size_t i = 0; i < dim; ++i) {
+                char number[40];
+                std::snprintf(number, sizeof number, " %.*f", static_cast<int>(below(9)),
+                              static_cast<double>(below(2000000)) / 1e5 - 10);
+                text += below(40) ? number : " " + piece();
+            }
+            text += below(10) ? "\n" : piece() + "\n";
+        }
+    }
+    if (!text.empty() && text.back() != LF) text += LF;
+    return text;
+}
+
+// Bytes in an allocation of their own, of exactly their size.
+struct Exact {
+    std::unique_ptr<char[]> bytes;
+    std::size_t size;
+    explicit Exact(const std::string& text) : bytes(new char[text.size()]), size(text.size()) {
+        std::memcpy(bytes.get(), text.data(), size);
+    }
+    Bytes view() const { return {bytes.get(), size}; }
+};
+
+[[noreturn]] void differ(const char* what, Bytes text) {
+    std::fprintf(stderr, "%s differs for:\n", what);
+    for (const char c : text) std::fprintf(stderr, "\\x%02x", static_cast<unsigned char>(c));
+    std::fprintf(stderr, "\n");
+    std::abort();
+}
+
+void check(bool same, const char* what, Bytes text) {
+    if (!same) differ(what, text);
+}
+
+bool same(const Row& a, const Row& b) {
+    return a.start == b.start && a.end == b.end && a.token_start == b.token_start && a.token_end == b.token_end &&
+           a.values == b.values && a.line == b.line && a.fault == b.fault && a.fault_start == b.fault_start &&
+           a.fault_end == b.fault_end && a.notes == b.notes && a.id == b.id && a.state == b.state;
+}
+
+// The rows as the careful functions alone find them.
+void scan_carefully(Bytes text, std::size_t dim, Rows& rows, bool utf8) {
+    rows.clear();
+    for (std::size_t start = 0; start < text.size();) {
+        const std::size_t stop = text.find(LF, start), end = end_of_fields(text, start, stop);
+        if (end > start) scan_row(text, start, end, dim, rows, utf8);
+        ++rows.lines;
+        start = stop + 1;
+    }
+}
+
+void text_block(const Loops& loops) {
+    const std::size_t dim = 1 + below(6);
+    const Exact block(random_block(dim));
+    const Bytes text = block.view();
+    const bool utf8 = below(4) != 0;
+    const Values values(dim, static_cast<Nonfinite>(below(3)), below(3) == 0, below(2) ? 3.0e38 : 5.0);
+
+    Rows rows, careful;
+    loops.scan_text(text, dim, rows, utf8);
+    scan_carefully(text, dim, careful, utf8);
+    check(rows.count() == careful.count(), "the number of rows", text);
+    for (std::size_t i = 0; i < rows.count(); ++i) check(same(rows.rows[i], careful.rows[i]), "a row", text);
+    profile_text(text, 5);
+    if (below(16) == 0) {
+        TokenIndex index;
+        index.add_rows(text, rows, false);
+        index.add_rows(text, careful, true);
+        index.find_rows(text, careful);
+        careful.truncate(static_cast<std::int64_t>(below(careful.count() + 1)));
+    } else {
+        for (Row& row : rows.rows) row.state = State::fresh;
+    }
+
+    rows.keep(below(2) != 0);
+    Rows again = rows;
+    const std::size_t count = rows.kept.size();
+    std::vector<float> out(count * dim), vector(dim);
+    char* const to = reinterpret_cast<char*>(out.data());
+    for (std::size_t at = 0; at < count;) {
+        const std::int64_t stop = loops.fill_text(text, rows, static_cast<std::int64_t>(at),
+                                                  static_cast<std::int64_t>(count), to + at * dim * 4, values);
+        const std::size_t end = stop < 0 ? count : static_cast<std::size_t>(stop);
+        for (; at < end || (at == end && stop >= 0); ++at) {
+            Row& row = again.rows[again.kept[at]];
+            const bool good = parse_row(text, row, values, reinterpret_cast<char*>(vector.data()));
+            check(same(row, rows.rows[rows.kept[at]]), "a filled row", text);
+            check(good == (at < end && row.fault != Fault::nonfinite_value) || !good, "a fault", text);
+            if (good) check(!std::memcmp(vector.data(), to + at * dim * 4, dim * 4), "a vector", text);
+        }
+    }
+    loops.check_text(text, rows, values);
+}
+
+void record_block() {
+    const std::size_t dim = 1 + below(4), width = std::size_t{2} << below(3);
+    std::string bytes;
+    for (std::size_t n = below(6); n > 0; --n) {
+        if (below(2)) bytes += LF;
+        bytes += PIECES[below(std::size(PIECES))];
+        bytes += ' ';
+        for (std::size_t i = 0; i < dim * width; ++i) bytes += static_cast<char>(below(256));
+    }
+    bytes.resize(bytes.size() - std::min(bytes.size(), below(9)));
+    const Exact block(bytes);
+    Rows rows;
+    scan_binary(block.view(), dim, width, rows, 5, below(2) != 0);
+    for (Row& row : rows.rows) row.state = State::fresh;
+    rows.keep(true);
+    const Values values(dim, static_cast<Nonfinite>(below(3)), below(2) != 0, 3.0e38);
+    const auto count = static_cast<std::int64_t>(rows.kept.size());
+    std::vector<char> out(rows.kept.size() * dim * 4);
+    const bool big_endian = below(2) != 0;
+    fill_binary(block.view(), rows, 0, count, out.data(), values, width, big_endian);
+    check_binary(block.view(), rows, values, width, big_endian);
+    std::vector<char> sums(8 * dim), halves(out.size() / 2);
+    add_rows(sums.data(), {out.data(), out.size()}, dim);
+    add_square_deviations(sums.data(), sums.data(), {out.data(), out.size()}, dim);
+    cast_rows({out.data(), out.size()}, halves.data(), below(2) ? Cast::float16 : Cast::bfloat16);
+}
+
+// Tokens of all sizes, against std::map.
+void tokens() {
+    TokenIndex index(static_cast<std::int64_t>(below(100)));
+    std::map<std::string, std::uint32_t> expected;
+    std::string lines;
+    for (int i = 0; i < 3000; ++i) {
+        const std::size_t size = below(400) ? below(40) : below(3 << 20);
+        const std::string token(size, static_cast<char>('a' + below(26)));
+        const auto [place, fresh] = expected.emplace(token, static_cast<std::uint32_t>(expected.size()));
+        check(index.add(token) == place->second, "an id", token.substr(0, 50));
+        if (fresh) lines += token + LF;
+    }
+    const Exact exact(lines);
+    TokenIndex view(exact.view(), nullptr);
+    check(!view.first_duplicate && view.size() == expected.size() && view.nbytes() == lines.size(), "a view", "");
+    std::string joined;
+    index.pieces(0, index.size(), [&](Bytes piece) { joined.append(piece); });
+    check(joined == lines, "the tokens joined", "");
+    for (const auto& [token, id] : expected) {
+        check(index.token(id) == token && view.token(id) == token && view.get(token) == id, "a token", "");
+    }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    generator.seed(count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 1);
+    const unsigned long blocks = count > 2 ? std::strtoul(arguments[2], nullptr, 10) : 100000;
+    for (unsigned long i = 0; i < blocks; ++i) {
+        text_block(i % 2 ? best_loops() : PORTABLE);
+        if (i % 4 == 0) record_block();
+        if (i % 20000 == 0) tokens();
+    }
+    std::printf("%lu blocks, no difference\n", blocks);
+}

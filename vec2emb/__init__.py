@@ -1,0 +1,49 @@
+"""vec2emb: pretrained word vectors to a PyTorch embedding, exact and row for row with its vocabulary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .bundle import load as load
+    from .bundle import save as save
+    from .errors import Vec2embError as Vec2embError
+    from .errors import Vec2embWarning as Vec2embWarning
+    from .inspection import inspect as inspect
+    from .pipeline import convert as convert
+    from .reading import iter_vectors as iter_vectors
+    from .reading import read_vectors as read_vectors
+    from .report import Report as Report
+    from .table import Table as Table
+    from .vocabulary import Vocabulary as Vocabulary
+
+__version__ = "0.1.0"
+
+# Names are looked up when they are used, so that `import vec2emb` loads nothing.
+_HOME = {
+    "Report": "report",
+    "Table": "table",
+    "Vec2embError": "errors",
+    "Vec2embWarning": "errors",
+    "Vocabulary": "vocabulary",
+    "convert": "pipeline",
+    "inspect": "inspection",
+    "iter_vectors": "reading",
+    "load": "bundle",
+    "read_vectors": "reading",
+    "save": "bundle",
+}
+
+__all__ = [*sorted(_HOME), "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        from importlib import import_module
+
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

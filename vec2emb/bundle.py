@@ -1,0 +1,467 @@
+"""The bundle on disk: its one writer and its one reader.
+
+A bundle is three files, in a folder or side by side under one stem:
+
+    model.safetensors   the table, `weight`: [V, D]; the header is padded to 4,096 bytes, its metadata is `format: pt`
+                        and `vec2emb`, one canonical JSON string that says nothing of the source
+    vocab.txt           UTF-8, each token followed by LF, line i is row i
+    vec2emb.json        everything else: how each special token was set, the source, the options, size and sha256 of
+                        the other two
+
+The writer streams: rows go to their place as they come, in whatever order; the header, which needs their number, is
+written last. Nothing but the special rows is held in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import threading
+from array import array
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, get_args
+
+from . import __version__
+from ._kernel import cast_rows
+from ._kernel.codes import Cast
+from .errors import BundleError, InputError, OutputError, UsageError, shown
+from .publishing import CONFIG, MODEL, SCRATCH, VOCAB, WAITING, Publication, Target, write_all, write_file, writing
+from .tensorfile import TensorInfo, encode_header, read_header, reading
+from .vocab_tokens import Lookup
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+    from numpy.typing import ArrayLike
+
+    from .table import Table
+
+FORMAT_VERSION = 1
+HEADER_BYTES = 4096
+KEY = "weight"
+PIECE = 1 << 20  # bytes; larger writes were several times slower
+
+DTYPES = {
+    # name: (safetensors' name, bytes, smallest float32 magnitude that rounds to infinity)
+    "float32": ("F32", 4, None),
+    "float16": ("F16", 2, 65520.0),
+    "bfloat16": ("BF16", 2, 3.3961775292304957e38),
+}
+
+
+def largest(dtype: str) -> float:
+    """The largest float32 magnitude that does not round to infinity in a dtype.
+
+    Raises:
+        UsageError: there is no such dtype.
+    """
+    if dtype not in DTYPES:
+        raise UsageError("dtype", "no such type", expected=" or ".join(DTYPES), found=repr(dtype))
+    limit = DTYPES[dtype][2]
+    return float("inf") if limit is None else _float32_below(limit)
+
+
+def _float32_below(limit: float) -> float:
+    bits = array("I", array("f", [limit]).tobytes())
+    return float(array("f", array("I", [bits[0] - 1]).tobytes())[0])
+
+
+class RowFile:
+    """float32 rows in a file, written and read at their place; `label` is the output's name for messages."""
+
+    def __init__(self, descriptor: int, base: int, dim: int, label: str) -> None:
+        self.descriptor = descriptor
+        self.dim = dim
+        self._label = label
+        self._base = base
+        self._width = 4 * dim
+
+    def write(self, row: int, rows: bytes | bytearray | memoryview) -> None:
+        """Write float32[n, D] at row .. row+n-1."""
+        with writing(self._label):
+            write_all(self.descriptor, rows, self._base + row * self._width)
+
+    def read(self, row: int, count: int) -> bytes:
+        """float32[count, D] from `row` on."""
+        with writing(self._label):
+            return os.pread(self.descriptor, count * self._width, self._base + row * self._width)
+
+    def blocks(self, start: int, stop: int) -> Iterator[bytes]:
+        """Rows start .. stop-1, about 1 MiB at a time."""
+        step = max(1, PIECE // self._width)
+        for row in range(start, stop, step):
+            yield self.read(row, min(step, stop - row))
+
+
+class BundleWriter:
+    """Writes one bundle into an open publication.
+
+    Attributes:
+        rows: where the float32 rows go. With another dtype it is a scratch file that `finish` casts.
+    """
+
+    def __init__(self, publication: Publication, dim: int, dtype: str) -> None:
+        self._publication = publication
+        self._dim = dim
+        self._dtype = dtype
+        self._open: list[int] = []
+        label = publication.target.label
+        with writing(label):
+            self._model = self._create(MODEL)
+            if dtype == "float32":
+                self.rows = RowFile(self._model, HEADER_BYTES, dim, label)
+            else:
+                self.rows = RowFile(self._create(SCRATCH), 0, dim, label)
+
+    def __enter__(self) -> BundleWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all files; what is written stays unpublished."""
+        while self._open:
+            os.close(self._open.pop())
+
+    def waiting_rows(self) -> RowFile:
+        """A file for float32 rows whose place in the table is not known yet."""
+        label = self._publication.target.label
+        with writing(label):
+            return RowFile(self._create(WAITING), 0, self._dim, label)
+
+    def finish(
+        self, count: int, vocabulary: Iterable[bytes], facts: dict[str, Any], details: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Write all that is not rows, and sync everything; the bundle can be published then.
+
+        Args:
+            count: V, the number of rows.
+            vocabulary: pieces of vocab.txt, in order.
+            facts: what the tensors' metadata hold beside the shape: padding_idx, unk_idx, train ..
+            details: what vec2emb.json holds beside these.
+
+        Returns:
+            The content of vec2emb.json.
+        """
+        name, width, _ = DTYPES[self._dtype]
+        publication = self._publication
+        with writing(publication.target.label):
+            size, digest = write_file(publication.path(VOCAB), iter(vocabulary))
+            data = count * self._dim * width
+            facts = {"dim": self._dim, "dtype": self._dtype, "format_version": FORMAT_VERSION, "rows": count, **facts}
+            header = encode_header(
+                {KEY: TensorInfo(name, (count, self._dim), 0, data)},
+                {"format": "pt", "vec2emb": canonical({**facts, "vocab_sha256": digest})},
+                align=HEADER_BYTES,
+            )
+            if len(header) != HEADER_BYTES:
+                raise AssertionError(f"a header of {len(header)} bytes")
+            if self.rows.descriptor != self._model:
+                self._cast(count)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(publication.path(WAITING))
+            write_all(self._model, header, 0)
+            os.ftruncate(self._model, HEADER_BYTES + data)
+            model_digest = self._sync_and_hash()
+            files = {
+                publication.target.file_name(MODEL): {"bytes": HEADER_BYTES + data, "sha256": model_digest},
+                publication.target.file_name(VOCAB): {"bytes": size, "sha256": digest},
+            }
+            config = {"vec2emb_version": __version__, "key": KEY, **facts, **details, "files": files}
+            write_file(publication.path(CONFIG), [pretty(config)])
+        return config
+
+    def _create(self, name: str) -> int:
+        descriptor = os.open(self._publication.path(name), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        self._open.append(descriptor)
+        return descriptor
+
+    def _cast(self, count: int) -> None:
+        kind = Cast.FLOAT16 if self._dtype == "float16" else Cast.BFLOAT16
+        at = HEADER_BYTES
+        for block in self.rows.blocks(0, count):
+            out = bytearray(len(block) // 2)
+            cast_rows(block, out, kind)
+            write_all(self._model, out, at)
+            at += len(out)
+        os.unlink(self._publication.path(SCRATCH))
+
+    def _sync_and_hash(self) -> str:
+        """Both take a while; neither waits for the other."""
+        import hashlib
+
+        failures: list[OSError] = []
+
+        def flush() -> None:
+            try:
+                os.fsync(self._model)
+            except OSError as error:
+                failures.append(error)
+
+        flushing = threading.Thread(target=flush, name="vec2emb-sync")
+        flushing.start()
+        try:
+            digest = hashlib.sha256()
+            at, buffer = 0, bytearray(PIECE)
+            while size := os.preadv(self._model, [buffer], at):
+                digest.update(memoryview(buffer)[:size])
+                at += size
+        finally:
+            flushing.join()
+        if failures:
+            raise failures[0]
+        return digest.hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """JSON with one spelling: sorted keys, no spaces, ASCII only."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def pretty(value: Any) -> bytes:
+    """JSON for people, in UTF-8."""
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+# Reading.
+
+
+class Bundle:
+    """The files of a bundle, opened and compared with each other; of the table itself not a byte is read.
+
+    Attributes:
+        config: the content of vec2emb.json.
+        facts: what the tensors' own metadata say: rows, dim, dtype, padding_idx, unk_idx, vocab_sha256 ..
+        header, tensor: of the safetensors file, and the table's place in it.
+        data: that file, mapped: whatever is replaced later, header and rows are of one file.
+        recorded: bytes and sha256 that MODEL and VOCAB should have.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.target = _locate(os.fsdecode(path))
+        self.label = self.target.label
+        self.config = _read_config(self.target)
+        model = self.target.paths[MODEL]
+        with reading(model) as descriptor:
+            self.header = read_header(descriptor, path=model)
+            self.data = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+        self.facts = self._read_facts()
+        self.tensor = self._find_table()
+        self.recorded = {name: self._find_recorded(name) for name in (MODEL, VOCAB)}
+        self._compare()
+
+    def _read_facts(self) -> dict[str, Any]:
+        text = self.header.metadata.get("vec2emb")
+        try:
+            facts = json.loads(text) if text is not None else None
+        except (ValueError, RecursionError):
+            facts = None
+        if not isinstance(facts, dict):
+            raise BundleError(
+                "bundle-metadata", "the tensors were not written by vec2emb", path=self.target.paths[MODEL],
+                expected="metadata named 'vec2emb'", found=str(sorted(self.header.metadata)),
+            )  # fmt: skip
+        return facts
+
+    def _find_table(self) -> TensorInfo:
+        facts, key = self.facts, self.config.get("key", KEY)
+        tensor = self.header.tensors.get(key) if isinstance(key, str) else None
+        rows, dim = facts.get("rows"), facts.get("dim")
+        if tensor is None or tensor.shape != (rows, dim):
+            raise self._damaged("the table is not as its metadata say", f"{rows} x {dim}", str(tensor and tensor.shape))
+        dtype = facts.get("dtype")
+        if not isinstance(dtype, str) or dtype not in DTYPES or DTYPES[dtype][0] != tensor.dtype:
+            raise self._damaged("the table has another type than its metadata say", shown(str(dtype)), tensor.dtype)
+        for name in ("padding_idx", "unk_idx"):
+            id = facts.get(name)
+            if id is not None and not (type(id) is int and 0 <= id < tensor.shape[0]):
+                raise self._damaged(f"{name} is no row", f"0 .. {tensor.shape[0] - 1}, or null", shown(str(id)))
+        if not isinstance(facts.get("vocab_sha256"), str):
+            raise self._damaged("the tensors do not say which vocabulary is theirs", "its sha256", "none")
+        return tensor
+
+    def _find_recorded(self, name: str) -> dict[str, Any]:
+        """Size and sha256 of a file, found by the end of its name: all files may have been renamed together."""
+        files = self.config.get("files")
+        for key, facts in files.items() if isinstance(files, dict) else ():
+            if (
+                key.endswith(name.removeprefix("model"))
+                and isinstance(facts, dict)
+                and type(facts.get("bytes")) is int
+                and isinstance(facts.get("sha256"), str)
+            ):
+                return facts
+        raise self._damaged(f"{CONFIG} does not say what {name} should be", "its bytes and sha256", shown(str(files)))
+
+    def _compare(self) -> None:
+        for name in ("rows", "dim", "dtype", "padding_idx", "unk_idx", "format_version"):
+            if self.config.get(name) != self.facts.get(name):
+                raise self._damaged(
+                    f"{CONFIG} and the tensors disagree about {name}",
+                    str(self.facts.get(name)),
+                    shown(str(self.config.get(name))),
+                )
+        for name in (MODEL, VOCAB):
+            path = self.target.paths[name]
+            recorded = self.recorded[name]["bytes"]
+            try:
+                size = os.stat(path).st_size
+            except OSError:
+                raise self._damaged(f"{os.path.basename(path)} is missing", "the file", "none") from None
+            if size != recorded:
+                raise self._damaged(f"{os.path.basename(path)} has another size", f"{recorded} bytes", str(size))
+
+    def _damaged(self, message: str, expected: str, found: str) -> BundleError:
+        return BundleError(
+            "bundle-damaged", message, path=self.label, expected=expected, found=found,
+            hint="the files do not belong together: convert again, or copy the bundle again",
+        )  # fmt: skip
+
+
+def compare_with_existing(target: Target, config: dict[str, Any]) -> None:
+    """Raise unless the bundle that stands at a target is the one that was just made.
+
+    Raises:
+        OutputError: it is another one.
+    """
+    import hashlib
+
+    existing = Bundle(target.label)
+    keys = config.keys() | existing.config.keys()
+    differing = sorted(key for key in keys if config.get(key) != existing.config.get(key))
+    for name in (MODEL, VOCAB):
+        with open(target.paths[name], "rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != config["files"][target.file_name(name)]["sha256"]:
+                differing.append(target.file_name(name))
+    if differing:
+        raise OutputError(
+            "target-differs",
+            "the bundle that is there is not the one this conversion gives",
+            path=target.label,
+            found=f"differences in {', '.join(differing)}",
+            hint="--if-exists replace writes it anew",
+        )
+
+
+def _locate(path: str) -> Target:
+    if os.path.isdir(path) or path.endswith(".safetensors"):
+        target = Target(path)
+    elif not os.path.lexists(path):
+        raise InputError("not-found", "there is no such bundle", path=path)
+    else:
+        raise InputError(
+            "not-a-bundle", "this is no bundle", path=path, hint="a bundle is a folder or a .safetensors file"
+        )
+    if not os.path.exists(target.paths[MODEL]) and not os.path.exists(target.paths[CONFIG]):
+        raise InputError("not-a-bundle", "this is no bundle", path=path, expected=f"{MODEL} and {CONFIG} in it")
+    return target
+
+
+def _read_config(target: Target) -> dict[str, Any]:
+    path = target.paths[CONFIG]
+    try:
+        with open(path, "rb") as file:
+            config = json.loads(file.read())
+    except FileNotFoundError:
+        raise BundleError(
+            "bundle-incomplete", "the bundle has no vec2emb.json", path=target.label, expected=path,
+            hint="copy all three files of a bundle together",
+        ) from None  # fmt: skip
+    except (OSError, ValueError, RecursionError) as error:
+        raise BundleError("bundle-config", f"the settings cannot be read ({error})", path=path) from error
+    version = config.get("format_version") if isinstance(config, dict) else None
+    if type(version) is not int:
+        raise BundleError("bundle-config", "the settings have no format_version", path=path)
+    if version > FORMAT_VERSION:
+        raise BundleError(
+            "bundle-version", "the bundle was written by a newer vec2emb", path=target.label,
+            expected=f"format_version up to {FORMAT_VERSION}", found=str(version), hint="pip install -U vec2emb",
+        )  # fmt: skip
+    checked: dict[str, Any] = config
+    for name, fits in _SHAPES.items():
+        if not fits(checked.get(name)):
+            raise BundleError("bundle-config", f"{name} is not as vec2emb writes it", path=path,
+                              found=shown(str(checked.get(name))))  # fmt: skip
+    return checked
+
+
+def _is_special(entry: object) -> bool:
+    kinds: dict[str, type] = {"token": str, "id": int, "role": str, "init": str}
+    return isinstance(entry, dict) and all(isinstance(entry.get(name), kind) for name, kind in kinds.items())
+
+
+_SHAPES: dict[str, Callable[[Any], bool]] = {
+    "specials": lambda value: isinstance(value, list) and all(map(_is_special, value)),
+    "source": lambda value: value is None or isinstance(value, dict),
+    "options": lambda value: isinstance(value, dict),
+    "lookup": lambda value: value in (None, *get_args(Lookup)),
+}
+
+
+def load(bundle: str | os.PathLike[str]) -> Table:
+    """Open a bundle: its vocabulary is indexed, its vectors are mapped and read only where they are used.
+
+    Args:
+        bundle: a folder, or the `.safetensors` file of a bundle under one stem.
+
+    Raises:
+        InputError: there is no bundle.
+        BundleError: its files are damaged or do not belong together.
+    """
+    from .table import Table
+    from .vocabulary import Vocabulary
+
+    opened = Bundle(bundle)
+    facts = opened.facts
+    vocab = Vocabulary.map_file(
+        opened.target.paths[VOCAB],
+        padding_idx=facts.get("padding_idx"),
+        unk_idx=facts.get("unk_idx"),
+        sha256=facts.get("vocab_sha256"),
+        lookup=opened.config.get("lookup") or "exact",
+    )
+    if len(vocab) != facts["rows"]:
+        raise opened._damaged(f"{VOCAB} and the table differ in length", f"{facts['rows']} lines", str(len(vocab)))
+    return Table.mapped(opened, vocab)
+
+
+def save(
+    path: str | os.PathLike[str],
+    tokens: Iterable[str],
+    vectors: ArrayLike | np.ndarray[Any, Any],
+    *,
+    pad_token: str | None = None,
+    unk_token: str | None = None,
+    dtype: str = "float32",
+    freeze: bool = False,
+    if_exists: str = "error",
+) -> None:
+    """Write tokens and vectors that are in memory as a bundle; no row is added.
+
+    Args:
+        path: a folder, or NAME.safetensors.
+        tokens: V different tokens, row by row, or a `Vocabulary`.
+        vectors: [V, D], any strides, any real dtype whose values float32 holds in range.
+        pad_token: which of the tokens is for padding; its row must be zero.
+        unk_token: which of the tokens stands for unknown ones.
+        dtype: `float32`, `float16` or `bfloat16`.
+        freeze: record that the table is not to be trained.
+        if_exists: `error` or `replace`; `keep` leaves a bundle that holds the same.
+
+    Raises:
+        VocabularyError: the tokens are not unique or not text.
+        InputError: tokens and vectors differ in number, or values are not finite or out of range.
+        OutputError: the target exists or cannot be written.
+    """
+    from .table import Table
+    from .vocabulary import Vocabulary
+
+    if isinstance(tokens, Vocabulary) and pad_token is None and unk_token is None:
+        vocab = tokens
+    else:
+        vocab = Vocabulary(tokens, pad_token=pad_token, unk_token=unk_token)
+    Table.of_arrays(vocab, vectors).save(path, dtype=dtype, freeze=freeze, if_exists=if_exists)

@@ -1,0 +1,172 @@
+"""`vec2emb convert`: a file of vectors to a bundle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..errors import UsageError
+from .output import HeadedCommand, emit, option, tell, warnings_said
+
+INPUT, WORDS, ROWS, SPECIALS, OUTPUT, MACHINE = "Input", "Words", "Rows", "Special tokens", "Output", "Machine"
+
+
+@click.command(
+    cls=HeadedCommand,
+    short_help="A file of word vectors to a bundle that PyTorch loads.",
+    epilog="Example:\n  vec2emb convert glove.6B.50d.txt -o glove-50d\n"
+    "  zcat wiki.vec.gz | vec2emb convert - -o wiki --limit 200000 --dtype float16\n"
+    "  vec2emb convert GoogleNews-vectors-negative300.bin.gz -o news --vocab words.txt --case-fallback",
+)
+@click.argument("source")
+@click.argument("extra", nargs=-1, metavar="")
+@option(INPUT, "--member", metavar="NAME",
+        help="Of an archive, the member to read.  [default: its only table, or that of --dim]")  # fmt: skip
+@option(INPUT, "--format", type=click.Choice(["auto", "word2vec", "glove", "word2vec-binary"]), default="auto",
+        show_default=True,
+        help="What SOURCE is: word2vec has a header (fastText .vec too), glove has none.")  # fmt: skip
+@option(INPUT, "--dim", type=int, metavar="N", help="Values a row, where no header says so.")
+@option(INPUT, "--limit", type=int, metavar="N", help="Read the first N rows only.")
+@option(INPUT, "--encoding", metavar="NAME", default="utf-8", show_default=True, help="Encoding of the tokens.")
+@option(INPUT, "--encoding-errors", type=click.Choice(["error", "replace", "escape"]), default="error",
+        show_default=True, help="What to do at a token that is not in the encoding.")  # fmt: skip
+@option(INPUT, "--binary-dtype", type=click.Choice(["float16", "float32", "float64"]),
+        help="Type of the values of Word2Vec binary.  [default: float32, checked]")  # fmt: skip
+@option(INPUT, "--byte-order", type=click.Choice(["little", "big"]), help="Of the same.  [default: little, checked]")
+@option(WORDS, "--vocab", metavar="FILE",
+        help="Line i of FILE is row i; also a vocab.json or tokenizer.json. Padding and unknown keep their lines, "
+             "or go in front if FILE has neither.")  # fmt: skip
+@option(WORDS, "--missing", type=click.Choice(["normal", "mean", "zeros", "uniform", "error"]), default="normal",
+        show_default=True, help="Row of a word of --vocab that SOURCE lacks.")  # fmt: skip
+@option(WORDS, "--only", metavar="FILE", help="Keep just the words of FILE, in the order of SOURCE.")
+@option(WORDS, "--case-fallback", is_flag=True,
+        help="A word that SOURCE lacks takes its lower-case, capitalised or upper-case spelling.")  # fmt: skip
+@option(WORDS, "--lowercase", is_flag=True, help="Lower-case the tokens of SOURCE; its own lower-case row wins.")
+@option(ROWS, "--duplicates", type=click.Choice(["first", "last", "error"]), default="first", show_default=True,
+        help="Which row of a token that stands twice.")  # fmt: skip
+@option(ROWS, "--bad-rows", type=click.Choice(["error", "skip"]), default="error", show_default=True,
+        help="What to do at a faulty row.")  # fmt: skip
+@option(ROWS, "--nonfinite", type=click.Choice(["error", "keep", "zero"]), default="error", show_default=True,
+        help="What to do at nan and inf.")  # fmt: skip
+@option(ROWS, "--unit-norm", is_flag=True, help="Scale each row to length 1; rows of zeros stay.")
+@option(SPECIALS, "--pad", metavar="TOKEN", default="<pad>", show_default=True, help="Padding token; its row is zero.")
+@option(SPECIALS, "--no-pad", is_flag=True, help="No padding token.")
+@option(SPECIALS, "--unk", metavar="TOKEN", default="<unk>", show_default=True, help="Unknown token.")
+@option(SPECIALS, "--no-unk", is_flag=True, help="No unknown token.")
+@option(SPECIALS, "--unk-init", metavar="INIT",
+        help="Row of the unknown token: zeros, mean, normal, uniform or token:WORD.  "
+             "[default: the file's own, else mean]")  # fmt: skip
+@option(SPECIALS, "--special", "specials", multiple=True, metavar="TOKEN[=INIT]",
+        help="A further special token; may be repeated.  [default INIT: the file's own, else normal]")  # fmt: skip
+@option(SPECIALS, "--specials-at", type=click.Choice(["start", "end"]), default="start", show_default=True,
+        help="Where the special tokens stand.")  # fmt: skip
+@option(SPECIALS, "--seed", type=int, default=0, show_default=True, help="Seed of the random rows.")
+@option(OUTPUT, "-o", "--output", metavar="OUT", help="A folder, or NAME.safetensors.  [required]")
+@option(OUTPUT, "--dtype", type=click.Choice(["float32", "float16", "bfloat16"]), default="float32", show_default=True,
+        help="Type of the stored rows.")  # fmt: skip
+@option(OUTPUT, "--freeze", is_flag=True, help="Record that the table is not to be trained.")
+@option(OUTPUT, "--license", metavar="SPDX", help="Licence of the vectors, recorded.")
+@option(OUTPUT, "--source-url", metavar="URL", help="Where SOURCE came from, recorded.")
+@option(OUTPUT, "--if-exists", type=click.Choice(["error", "replace", "keep"]), default="error", show_default=True,
+        help="What to do about a bundle at OUT; keep succeeds if it is the one this conversion gives.")  # fmt: skip
+@option(OUTPUT, "--force", is_flag=True, help="Short for --if-exists replace.")
+@option(OUTPUT, "--expect", metavar="FACTS",
+        help="rows=N,dim=N,sha256=H (of model.safetensors): anything else is an error.")  # fmt: skip
+@option(OUTPUT, "--row-report", metavar="FILE", help="JSON lines: each row that is not simply the file's own.")
+@option(OUTPUT, "--dry-run", is_flag=True, help="Read and select, write nothing; numbers are not checked.")
+@option(OUTPUT, "--strict", is_flag=True, help="Make every warning an error.")
+@option(MACHINE, "--threads", type=int, metavar="N", help="Workers.  [default: one a core]")
+@option(MACHINE, "--json", "with_json", is_flag=True, help="Print the report as one line of JSON.")
+@option(MACHINE, "--quiet", is_flag=True, help="Neither progress nor summary.")
+def convert(
+    source: str,
+    extra: tuple[str, ...],
+    output: str | None,
+    no_pad: bool,
+    no_unk: bool,
+    force: bool,
+    with_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Turn SOURCE, a file of word vectors, into a bundle that PyTorch loads.
+
+    SOURCE is a path, compressed or not, or - for standard input. The bundle is a safetensors state dict, its
+    vocabulary, row for row, and its settings.
+    """
+    from ..pipeline import convert as run
+
+    if extra:
+        raise UsageError(
+            "second-argument", "there is one SOURCE", found=" ".join(extra), hint=f"was -o meant? -o {extra[0]}"
+        )
+    if output is None and not options["dry_run"]:
+        raise UsageError("output-missing", "where to?", expected="-o FOLDER or -o NAME.safetensors")
+    if no_pad:
+        options["pad"] = None
+    if no_unk:
+        options["unk"] = None
+    if force:
+        options["if_exists"] = "replace"
+    with warnings_said():
+        report = run(source, output, progress=not quiet, **options)
+    if with_json:
+        emit(report.to_dict())
+    elif not quiet:
+        tell(summary(report))
+
+
+def summary(report: Any) -> str:
+    """The result in a few lines, the last of them Python that loads it."""
+    lines = [_headline(report), _origin(report)]
+    lines += [f"  row {s['id']}: {s['token']} ({s['role']}, {s['init']})" for s in report.specials]
+    if report.id_shift is not None:
+        lines.append(f"  ids: your line{f' + {report.id_shift}' if report.id_shift else ''} (lines counted from 0)")
+    if report.missing:
+        lines.append(f"  {report.missing:,} words are not in the file, set by {report.missing_init}")
+    if report.absent:
+        lines.append(f"  {report.absent:,} words to keep are not in the file")
+    if report.fallbacks:
+        lines.append(f"  {report.fallbacks:,} words took another spelling's row")
+    if report.merged:
+        lines.append(f"  {report.merged:,} rows became one with another by lower-casing")
+    if report.nonfinite:
+        lines.append(f"  {report.nonfinite:,} rows with nan or inf")
+    if report.all_lowercase:
+        lines.append("  all tokens are lower-case: lower-case your text, too, or encode(tokens, lookup='lower')")
+    lines.append("  frozen: recorded, not part of a state dict" if report.frozen else "  trains: nothing is frozen")
+    if report.advice:
+        lines.append(f"  {report.advice}")
+    if not report.dry_run:
+        lines += ["", *_python(report)]
+    from ..errors import printable
+
+    return printable("\n".join(lines))
+
+
+def _headline(report: Any) -> str:
+    table = f"{report.rows:,} rows x {report.dim}, {report.dtype}"
+    if report.dry_run:
+        return f"{table}, {report.bytes:,} bytes would be written"
+    done = "was there already, the same" if report.kept_existing else "written"
+    return f"{report.path}: {table}, {done} in {report.seconds:.2f} s"
+
+
+def _origin(report: Any) -> str:
+    compression = "" if report.compression == "none" else f", {report.compression}"
+    limited = ", read up to the limit; the rest was not looked at" if report.limited else ""
+    return f"  from {report.source}: {report.format}{compression}, {report.file_rows:,} rows{limited}"
+
+
+def _python(report: Any) -> list[str]:
+    """The lines that load what was written."""
+    padding = f", padding_idx={report.padding_idx}" if report.padding_idx is not None else ""
+    return [
+        "import torch, vec2emb",
+        "from safetensors.torch import load_file",
+        f"embedding = torch.nn.Embedding({report.rows}, {report.dim}{padding})",
+        f"embedding.load_state_dict(load_file({report.model_path!r}))",
+        *(["embedding.requires_grad_(False)"] if report.frozen else []),
+        f"vocab = vec2emb.load({report.path!r}).vocab",
+    ]

@@ -1,0 +1,47 @@
+"""`vec2emb inspect`: what a file of vectors, a bundle or a safetensors file holds."""
+
+from __future__ import annotations
+
+import click
+
+from .output import HeadedCommand, emit, option, tell, warnings_said
+
+
+@click.command(
+    cls=HeadedCommand,
+    short_help="What a file of vectors or a bundle holds.",
+    epilog="Example:\n  vec2emb inspect glove.6B.50d.txt --count\n  vec2emb inspect glove-50d --json",
+)
+@click.argument("path")
+@option("Input", "--member", metavar="NAME",
+        help="Of an archive, the member to read.  [default: its only table, or that of --dim]")  # fmt: skip
+@option("Input", "--format", type=click.Choice(["auto", "word2vec", "glove", "word2vec-binary"]), default="auto",
+        show_default=True, help="What a file of vectors is.")  # fmt: skip
+@option("Input", "--dim", type=int, metavar="N", help="Values a row, where no header says so.")
+@option("Input", "--encoding", metavar="NAME", default="utf-8", show_default=True, help="Encoding of the tokens.")
+@option("Input", "--count", is_flag=True, help="Read all of a file of vectors, to count rows and find odd ones.")
+@option("Machine", "--json", "with_json", is_flag=True, help="Print the findings as one line of JSON.")
+@option("Machine", "--quiet", is_flag=True, help="No progress.")
+def inspect(
+    path: str,
+    member: str | None,
+    format: str,
+    dim: int | None,
+    encoding: str,
+    count: bool,
+    with_json: bool,
+    quiet: bool,
+) -> int:
+    """Say what PATH holds: a file of vectors, a bundle, or any safetensors file.
+
+    A bundle's files are compared with their checksums; a check that fails ends with exit code 3.
+    """
+    from ..inspection import inspect as run
+
+    with warnings_said():
+        found = run(path, member=member, format=format, dim=dim, encoding=encoding, count=count, progress=not quiet)
+    if with_json:
+        emit(found.to_dict())
+    else:
+        tell(str(found))
+    return 0 if found.ok else 3

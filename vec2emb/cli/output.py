@@ -1,0 +1,107 @@
+"""What the commands share: options under headings, errors and warnings as people and programs read them."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from ..errors import Vec2embError, Vec2embWarning
+
+INTERRUPTED, TERMINATED = 130, 143
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Terminated(BaseException):
+    """SIGTERM came; whatever is under way cleans up after itself."""
+
+
+def on_sigterm() -> None:
+    """Let SIGTERM unwind the stack, as Ctrl-C does."""
+
+    def stop(*_: object) -> NoReturn:
+        raise Terminated
+
+    with contextlib.suppress(ValueError):  # not in the main thread: somebody else's business
+        signal.signal(signal.SIGTERM, stop)
+
+
+class HeadedCommand(click.Command):
+    """A command whose options stand under headings."""
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        headings: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(context):
+            record = parameter.get_help_record(context)
+            if record is not None and isinstance(parameter, click.Option):
+                headings.setdefault(getattr(parameter, "heading", "Machine"), []).append(record)
+        for heading, records in headings.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.epilog:
+            formatter.write_paragraph()
+            for line in self.epilog.splitlines():
+                formatter.write_text(line)
+
+
+class _HeadedOption(click.Option):
+    def __init__(self, *args: Any, heading: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.heading = heading
+
+
+def option(heading: str, *names: str, **settings: Any) -> Callable[[F], F]:
+    """`click.option` under a heading."""
+    return click.option(*names, cls=_HeadedOption, heading=heading, **settings)
+
+
+def emit(value: dict[str, Any]) -> None:
+    """One JSON object on one line of stdout."""
+    import json
+
+    click.echo(json.dumps(value, ensure_ascii=True))
+
+
+def fail(error: Vec2embError, with_json: bool) -> int:
+    """Say what is wrong; the exit code."""
+    if with_json:
+        emit({"error": {**error.to_dict(), "exit_code": error.exit_code}})
+    say(f"error[{error.code}]: {error}")
+    return error.exit_code
+
+
+def say(text: str) -> None:
+    """A line on stderr, whatever its encoding can show."""
+    encoding = getattr(sys.stderr, "encoding", None) or "ascii"
+    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), err=True)
+
+
+def tell(text: str) -> None:
+    """A line on stdout, whatever its encoding can show."""
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+@contextlib.contextmanager
+def warnings_said() -> Iterator[None]:
+    """Show the library's warnings in our way, a line each."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if isinstance(message, Vec2embWarning):
+                say(f"warning[{message.code}]: {message}")
+            else:
+                usual(message, category, *place, **more)
+
+        warnings.simplefilter("always", Vec2embWarning)
+        warnings.showwarning = show
+        yield

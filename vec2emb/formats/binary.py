@@ -1,0 +1,202 @@
+"""Reading Word2Vec binary.
+
+Grammar, in bytes:
+
+    file    = count SPACE dim LF record{count} [LF]
+    record  = [LF] token SPACE value{dim}
+    value   = IEEE 754, 4 bytes, little-endian (2 or 8 bytes, or big-endian, where an option says so)
+
+word2vec.c writes an LF behind every vector, gensim and GoogleNews do not; so one LF in front of a token is a separator,
+decided for each record. What this format cannot carry: a token that is empty, or holds a space, LF or NUL, or starts
+with LF. Nothing marks the start of a record: after one wrong length all is noise, which is why such a fault always ends
+the reading.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from .._kernel import Rows, check_binary, fill_binary, scan_binary
+from .._kernel.codes import Fault
+from ..errors import InputError, RowError, SourceError, shown
+from ..sources import Source
+from .detection import Detected, ReadAs
+from .faults import CODES
+from .recoding import Recoder
+
+TOKEN_LIMIT = 64 << 10  # bytes; a longer token is no token
+
+
+class BinaryRecords:
+    """Cuts a source into blocks of records and reads them, in the manner of `TextRows`."""
+
+    missing_lf = False
+
+    def __init__(self, source: Source, detected: Detected, read_as: ReadAs, block_bytes: int, dtype: str) -> None:
+        self.dim = detected.dim
+        self._source = source
+        self._dtype = dtype
+        self._encoding = read_as.encoding
+        self._recoder = Recoder(read_as.encoding, read_as.encoding_errors)
+        self._width = read_as.width
+        self._big_endian = read_as.byte_order == "big"
+        self._promised = self._left = detected.header_rows or 0  # records in all, and still to come
+        self._offset = detected.skip
+        self._block_bytes = max(block_bytes, 16)
+        self._carry = b""
+        self._done = False
+
+    def cancel(self) -> None:
+        """Let a read that waits for a slow source end; called from another thread."""
+        self._source.cancel()
+
+    def read(self, buffer: bytearray, rows: Rows) -> tuple[int, int]:
+        """(size of the next block, byte of the source at which it starts); size 0 is the end. Finds its records, too.
+
+        Raises:
+            SourceError: the file ends inside a record, or goes on after the last.
+            RowError: no record can be found.
+        """
+        carry, self._carry = self._carry, b""
+        size = len(carry)
+        _grow(buffer, max(self._block_bytes, size))
+        buffer[:size] = carry
+        while True:
+            if not self._done and size < len(buffer):
+                with memoryview(buffer) as view:
+                    size += self._source.readinto(view[size:])
+                self._done = size < len(buffer)
+            offset = self._offset
+            if not self._left:
+                self._check_tail(bytes(memoryview(buffer)[:size]))
+                return 0, offset
+            used = scan_binary(buffer, size, self.dim, self._width, rows, self._left, not self._recoder.needed)
+            if used:
+                self._carry = bytes(memoryview(buffer)[used:size])
+                self._left -= rows.count
+                self._offset += used
+                return used, offset
+            self._check_more(buffer, size, offset)
+            _grow(buffer, 2 * len(buffer))
+
+    def scan(self, buffer: bytearray, size: int, rows: Rows) -> None:
+        """The records were found by `read`; their tokens may need recoding."""
+        if self._recoder.needed:
+            self._recoder.recode(buffer, rows)
+
+    def hard_fault(self, rows: Rows) -> int:
+        """The first record that shows that records do not line up, or -1."""
+        first = rows.first_fault()
+        if first < 0:
+            return -1
+        return next((r for r in range(first, rows.count) if rows.fault_of(r)[0] == Fault.NUL_IN_TOKEN), -1)
+
+    def check(self, buffer: bytearray, rows: Rows, nonfinite: int, unit_norm: bool, limit: float) -> None:
+        """Find the faults in the numbers of all records."""
+        check_binary(buffer, rows, self.dim, self._width, self._big_endian, nonfinite, unit_norm, limit)
+
+    def fill(
+        self,
+        buffer: bytearray,
+        rows: Rows,
+        start: int,
+        stop: int,
+        out: bytearray,
+        nonfinite: int,
+        unit_norm: bool,
+        limit: float,
+    ) -> int:
+        """Copy kept records start .. stop-1 into `out`; the first with a hard fault, or -1."""
+        return fill_binary(
+            buffer, rows, start, stop, out, self.dim, self._width, self._big_endian, nonfinite, unit_norm, limit
+        )
+
+    def error(self, buffer: bytearray, rows: Rows, row: int, base: int, offset: int) -> InputError:
+        """What is wrong with a record; `base` is the number of the block's first one, `offset` its first byte."""
+        line = rows.place(row)[0]
+        fault, start, stop = rows.fault_of(row)
+        detail = bytes(buffer[start:stop])
+        place = {"path": self._source.label, "record": base + line, "offset": offset + start}
+        skip = "--bad-rows skip leaves such records out"
+        if fault == Fault.NUL_IN_TOKEN:
+            return self._misaligned(base + line, offset + start, detail)
+        if fault == Fault.EMPTY_TOKEN:
+            return RowError(CODES[Fault(fault)], "the record has an empty token", hint=skip, **place)  # type: ignore[arg-type]
+        if fault == Fault.INVALID_UTF8:
+            return RowError(
+                CODES[Fault(fault)],
+                f"the token is not {self._encoding.upper()}",
+                found=f"the bytes {detail[:40].hex(' ')} ({shown(detail[:40])})",
+                hint=f"--encoding NAME reads another encoding, --encoding-errors replace or escape takes it; {skip}",
+                **place,  # type: ignore[arg-type]
+            )
+        letter = {2: "e", 4: "f", 8: "d"}[self._width]
+        found = None
+        if len(detail) == self._width:
+            found = str(struct.unpack(("<", ">")[self._big_endian] + letter, detail)[0])
+        if fault == Fault.OUT_OF_RANGE:
+            what = f"a value does not fit {self._dtype}"
+            return RowError(CODES[Fault(fault)], what, found=found, hint=skip, **place)  # type: ignore[arg-type]
+        return RowError(
+            CODES[Fault(fault)],
+            "a value is not finite",
+            expected="finite numbers",
+            found=found,
+            hint=f"--nonfinite keep takes them as they are, --nonfinite zero writes 0; {skip}",
+            **place,  # type: ignore[arg-type]
+        )
+
+    def _misaligned(self, record: int, offset: int, token: bytes) -> RowError:
+        return RowError(
+            "binary-misaligned",
+            "the records do not line up",
+            path=self._source.label,
+            record=record,
+            offset=offset,
+            expected="a token",
+            found=shown(token[:40]),
+            hint="a token before it holds a space, or the values are not "
+            f"{self.dim} of {self._width} bytes; was the file transferred as text?",
+        )
+
+    def _check_more(self, buffer: bytearray, size: int, offset: int) -> None:
+        """Raise if the bytes at hand are no record and never will be."""
+        record_bytes = TOKEN_LIMIT + self.dim * self._width + 2
+        found = buffer.find(b" ", 0, min(size, TOKEN_LIMIT))
+        if (found < 0 and size >= TOKEN_LIMIT) or size >= record_bytes:
+            raise self._misaligned(self._record_number(), offset, bytes(buffer[:40]))
+        if self._done:
+            if self._source.failure is not None:
+                raise self._source.failure
+            raise SourceError(
+                "binary-cut",
+                "the file ends inside a record" if size else "the file ends before its last record",
+                path=self._source.label,
+                record=self._record_number(),
+                offset=offset,
+                expected=f"{self._left} more record{'s' if self._left > 1 else ''}",
+                found=f"{size} bytes",
+                hint="the file is cut off: get it again",
+            )
+
+    def _record_number(self) -> int:
+        return self._promised - self._left + 1
+
+    def _check_tail(self, tail: bytes) -> None:
+        """Behind the last record there is nothing, or the LF that word2vec.c writes."""
+        if self._done and tail in (b"", b"\n"):
+            return
+        raise SourceError(
+            "binary-trailing-bytes",
+            "the file goes on after the last record that its header promises",
+            path=self._source.label,
+            offset=self._offset,
+            expected=f"{self._promised} records",
+            found=f"{len(tail)} or more bytes more",
+            hint="the header's count or dimension is wrong, or the values have another width",
+        )
+
+
+def _grow(buffer: bytearray, size: int) -> None:
+    if len(buffer) < size:
+        buffer.extend(bytes(size - len(buffer)))

@@ -1,0 +1,66 @@
+"""Tokens in other encodings than UTF-8, and tokens that are not even that.
+
+Only encodings that hold ASCII as it is can be read: rows are cut at bytes that must mean space, tab and line feed.
+"""
+
+from __future__ import annotations
+
+import codecs
+
+from .._kernel import Rows
+from .._kernel.codes import Fault, Note
+from ..errors import UsageError
+
+ENCODING_ERRORS = ("error", "replace", "escape")
+_HANDLERS = {"error": "strict", "replace": "replace", "escape": "backslashreplace"}
+_ASCII = bytes(range(1, 128))
+
+
+def check_encoding(name: str, errors: str) -> str:
+    """The encoding's usual name.
+
+    Raises:
+        UsageError: there is no such encoding or policy, or the encoding does not hold ASCII.
+    """
+    if errors not in ENCODING_ERRORS:
+        raise UsageError("encoding-errors", "no such policy", expected=" or ".join(ENCODING_ERRORS), found=repr(errors))
+    try:
+        codec = codecs.lookup(name)
+        holds_ascii = codec._is_text_encoding and _ASCII.decode(name) == _ASCII.decode("ascii")
+    except (LookupError, ValueError):
+        raise UsageError(
+            "unknown-encoding", "there is no such encoding", found=repr(name), hint="such as latin-1, cp1252, gb18030"
+        ) from None
+    # A shift sequence, or a second byte that looks like a separator, would break rows apart.
+    if not holds_ascii or codec.name.startswith(("iso2022", "hz", "utf-7")):
+        raise UsageError(
+            "encoding-not-ascii",
+            f"rows in {codec.name} cannot be told apart by their bytes",
+            hint=f"convert the file first: iconv -f {codec.name} -t UTF-8",
+        )
+    return codec.name
+
+
+class Recoder:
+    """Turns the tokens of a block into UTF-8."""
+
+    def __init__(self, encoding: str, errors: str) -> None:
+        self._encoding = encoding
+        self._handler = _HANDLERS[errors]
+        self.needed = encoding not in ("utf-8", "utf-8-sig") or errors != "error"
+
+    def recode(self, buffer: bytearray, rows: Rows) -> None:
+        """Put UTF-8 tokens in place; tokens that cannot be decoded get a fault or, as asked for, lose bytes."""
+        recoded: list[bytes] = []
+        for row, token in enumerate(rows.tokens(buffer)):
+            try:
+                text = token.decode(self._encoding)
+            except UnicodeDecodeError:
+                if self._handler == "strict":
+                    rows.blame(row, Fault.INVALID_UTF8)
+                    recoded.append(token)
+                    continue
+                text = token.decode(self._encoding, self._handler)
+                rows.remark(row, Note.RECODED)
+            recoded.append(text.encode())
+        rows.set_tokens(recoded)

@@ -1,0 +1,207 @@
+"""From a file of vectors to a bundle: scan, select, fill."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+
+from .bundle import BundleWriter, compare_with_existing
+from .errors import UsageError, VocabularyError, shown
+from .expectations import Expectations, ExpectLike
+from .passes import ReadOptions, open_pass
+from .placement import Placement, planned_inits
+from .planning import Plan, check_missing
+from .progress import ProgressLike
+from .publishing import MODEL, Publication, Target
+from .report import FEW, Report, announce
+from .rowreport import RowReport
+from .selection import Selection
+from .sources import SourceLike
+from .special import SpecialLike
+from .wordlist import WordsLike
+
+
+def convert(
+    source: SourceLike,
+    output: str | os.PathLike[str] | None,
+    *,
+    member: str | None = None,
+    format: str = "auto",
+    dim: int | None = None,
+    limit: int | None = None,
+    encoding: str = "utf-8",
+    encoding_errors: str = "error",
+    binary_dtype: str | None = None,
+    byte_order: str | None = None,
+    vocab: WordsLike | None = None,
+    missing: str = "normal",
+    only: WordsLike | None = None,
+    case_fallback: bool = False,
+    lowercase: bool = False,
+    duplicates: str = "first",
+    bad_rows: str = "error",
+    nonfinite: str = "error",
+    unit_norm: bool = False,
+    pad: str | None = "<pad>",
+    unk: str | None = "<unk>",
+    unk_init: str | None = None,
+    specials: Iterable[SpecialLike] = (),
+    specials_at: str = "start",
+    seed: int = 0,
+    dtype: str = "float32",
+    freeze: bool = False,
+    license: str | None = None,
+    source_url: str | None = None,
+    if_exists: str = "error",
+    expect: ExpectLike | None = None,
+    row_report: str | os.PathLike[str] | None = None,
+    dry_run: bool = False,
+    strict: bool = False,
+    threads: int | None = None,
+    progress: ProgressLike = False,
+) -> Report:
+    """Turn a file of word vectors into a bundle: safetensors, vocabulary and settings, row for row.
+
+    Args:
+        source: a path, `-` for standard input, or an open binary file; compression is seen through.
+        member: of a zip or tar archive, the member to read. None takes the only one that may be a table; of several,
+            the one of dimension `dim`.
+        output: a folder, or NAME.safetensors for three files of that stem. None only with `dry_run`.
+        format: `auto`, `word2vec` (a header, then rows; also fastText `.vec`), `glove` (rows only) or
+            `word2vec-binary`.
+        dim: values a row, where there is no header to say so.
+        limit: read only this many rows of the file; special tokens are extra.
+        encoding: of the tokens: UTF-8, or any other that holds ASCII as it is.
+        encoding_errors: at a token that is not in the encoding raise an `error`, or take it with U+FFFD (`replace`) or
+            with the bytes written out (`escape`).
+        binary_dtype: of the values of Word2Vec binary: `float16`, `float32`, `float64`. Saying it switches off the check
+            whether the values are plausible.
+        byte_order: of the same: `little`, `big`; likewise.
+        vocab: words whose rows are the table's rows, line by line: a file (text, vocab.json or tokenizer.json), a list,
+            a mapping {token: id} or a `Vocabulary`. If it holds padding and unknown, every id stays; if it holds
+            neither, both go in front.
+        missing: the row of a word of `vocab` that the file lacks: `normal`, `mean`, `zeros`, `uniform`, or `error`.
+        only: words to keep, in the order of the file; the others are left out.
+        case_fallback: a word of `vocab` or `only` that the file lacks takes the row of its lower-case, capitalised or
+            upper-case spelling.
+        lowercase: lower-case the file's tokens; of those that become the same the one that was lower-case wins, else
+            the first.
+        duplicates: of rows with the same token take the `first`, the place of the first and the vector of the `last`,
+            or raise an `error`.
+        bad_rows: raise an `error` at a faulty row, or `skip` and count it.
+        nonfinite: raise an `error` at `nan` and `inf`, `keep` them, or write `zero`.
+        unit_norm: scale the file's rows to length 1; rows of zeros stay.
+        pad: the padding token, whose row is zero; None for none.
+        unk: the unknown token; None for none.
+        unk_init: how the unknown token's row is set: `zeros`, `mean`, `normal`, `uniform` or `token:WORD`. None takes
+            the file's own vector of that token, or `mean` where it has none.
+        specials: further special tokens, each `TOKEN`, `TOKEN=INIT` or a pair (token, init). Without an INIT a token
+            takes the file's vector, or is drawn as `normal`. Padding or unknown named here takes its place in this
+            order.
+        specials_at: put the special tokens at the `start` or at the `end`.
+        seed: of the random rows.
+        dtype: `float32`, `float16` or `bfloat16`.
+        freeze: record that the table is not to be trained.
+        license: SPDX identifier of the vectors' licence, recorded.
+        source_url: where the file came from, recorded.
+        if_exists: what to do about a bundle that stands there: `error`, `replace` it, or `keep` it if this
+            conversion gives the same, else raise.
+        expect: what must come out, or nothing is written: `rows`, `dim`, and `sha256` of model.safetensors, as a
+            mapping or as `rows=N,dim=N,sha256=H`.
+        row_report: a file for JSON lines, one for each row that is not simply the file's own.
+        dry_run: read and select, write nothing; numbers are not checked.
+        strict: make every warning an error.
+        threads: how many workers; as many as there are cores by default. The result is the same.
+        progress: True for the usual display, or a function of (bytes done, bytes in all or None).
+
+    Returns:
+        What was done, with all warnings; each is also given to `warnings.warn`.
+
+    Raises:
+        InputError: the source is at fault; the error says where and how.
+        OutputError: the target is.
+        UsageError: an argument is.
+        CheckError: what came out is not what was expected.
+    """
+    begun = time.monotonic()
+    read = ReadOptions(
+        format, dim, limit, bad_rows, nonfinite, unit_norm, dtype,
+        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member,
+    )  # fmt: skip
+    policy = read.policy()
+    plan = Plan(
+        pad, unk, unk_init, specials, specials_at, vocab, only, case_fallback, lowercase, duplicates,
+        note_events=row_report is not None,
+    )  # fmt: skip
+    check_missing(missing, given=vocab is not None)
+    expected = Expectations.parse(expect)
+    if dry_run:
+        report = _rehearse(source, read, plan, missing, freeze)
+        expected.check(report, None)
+        announce(report.warnings, strict)
+        report.seconds = time.monotonic() - begun
+        return report
+    if output is None:
+        raise UsageError("output-missing", "where to?", expected="a folder or NAME.safetensors")
+    target = Target(output)
+    with (
+        Publication(target, if_exists) as publication,
+        open_pass(source, read) as opened,
+        RowReport(row_report) as row_lines,
+        BundleWriter(publication, opened.detected.dim, dtype) as writer,
+    ):
+        selection = plan.selection(opened.expected_rows)
+        row_lines.follow(selection)
+        waiting = writer.waiting_rows() if selection.indirect else None
+        placement = Placement(writer.rows, selection, waiting, policy.limit)
+        counts, found = opened.run(selection, placement.write)
+        _refuse_missing(selection, missing, opened.source.label)
+        inits = placement.finish(seed, missing)
+        report = Report(opened.source, opened.detected, counts, selection)
+        report.describe_plan(dtype, freeze, missing, inits)
+        report.warnings = found
+        expected.check(report, None)
+        announce(found, strict)
+        options = {**read.recorded(), **plan.recorded(), "missing": missing, "seed": seed, "freeze": freeze}
+        details = {**report.details(license, source_url), "options": options}
+        report.config = writer.finish(len(selection), selection.vocabulary(), report.facts(), details)
+        expected.check(report, report.config["files"][target.file_name(MODEL)]["sha256"])
+        if if_exists == "keep" and not target.is_free():
+            compare_with_existing(target, report.config)
+            report.kept_existing = True
+        else:
+            publication.publish()
+        row_lines.publish(report)
+    report.path, report.model_path = target.label, target.model_label
+    report.seconds = time.monotonic() - begun
+    return report
+
+
+def _rehearse(source: SourceLike, read: ReadOptions, plan: Plan, missing: str, freeze: bool) -> Report:
+    """Detect, scan and select: what a conversion would give, as far as that can be told without numbers."""
+    with open_pass(source, read) as opened:
+        selection = plan.selection(opened.expected_rows)
+        counts, found = opened.run(selection, _nowhere, fill=False)
+        _refuse_missing(selection, missing, opened.source.label)
+        report = Report(opened.source, opened.detected, counts, selection)
+    report.describe_plan(read.dtype, freeze, missing, planned_inits(selection))
+    report.warnings, report.dry_run = found, True
+    return report
+
+
+def _refuse_missing(selection: Selection, missing: str, label: str) -> None:
+    rows = selection.missing() if missing == "error" else []
+    if rows:
+        few = ", ".join(shown(name) for name in selection.names(rows[:FEW]))
+        raise VocabularyError(
+            "missing-words",
+            f"the file lacks {len(rows)} of the words",
+            path=label,
+            found=few + (", .." if len(rows) > FEW else ""),
+            hint="--missing normal, mean, uniform or zeros makes rows for them",
+        )
+
+
+def _nowhere(id: int, rows: memoryview) -> None:
+    """A sink for no rows."""

@@ -1,0 +1,135 @@
+"""The rows of a table on their way to their place: the file's as they come, then the special and the missing ones."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+
+from .bundle import PIECE, RowFile
+from .errors import InputError, shown
+from .initialize import Statistics, initial_vector
+from .selection import Selection
+from .special import Special
+from .wanted import Fallback
+
+
+def planned_inits(selection: Selection) -> list[str]:
+    """How each special token gets its row: `file`, or an init."""
+    return [
+        "file" if special.init is None and id in selection.in_file else special.init or special.default
+        for id, special in zip(selection.special_ids, selection.specials, strict=True)
+    ]
+
+
+class Placement:
+    """Takes rows by id and puts them where the selection says; `finish` adds those that the file does not have.
+
+    Args:
+        table: the rows of the table.
+        waiting: where rows wait whose place is decided at the end (an indirect selection).
+        limit: largest magnitude that the stored type holds.
+    """
+
+    def __init__(self, table: RowFile, selection: Selection, waiting: RowFile | None, limit: float) -> None:
+        self._table = table
+        self._selection = selection
+        self._waiting = waiting
+        self._limit = limit
+        self._held: dict[int, bytes] = {}
+
+    def write(self, id: int, rows: memoryview) -> None:
+        """Write float32 rows of consecutive ids."""
+        if self._waiting is not None:
+            self._waiting.write(id, rows)
+            return
+        held, width = self._selection.held, 4 * self._table.dim
+        while rows and id in held:
+            self._held[id] = bytes(rows[:width])
+            rows, id = rows[width:], id + 1
+        if not rows:
+            return
+        before = (held.start - id) * width if held and id < held.start else len(rows)
+        self._table.write(self._selection.row_of(id), rows[:before])
+        if before < len(rows):
+            self.write(held.start, rows[before:])
+
+    def finish(self, seed: int, missing_init: str) -> list[str]:
+        """Write all rows that are not in place yet; how each special token was set (`file`, or its init).
+
+        Raises:
+            InputError: a row cannot be made, or does not fit the type.
+        """
+        selection = self._selection
+        inits = planned_inits(selection)
+        from_file = {id for id, init in zip(selection.special_ids, inits, strict=True) if init == "file"}
+        if isinstance(selection, Fallback):
+            self._gather(selection)
+        for id in from_file & self._held.keys():
+            self._table.write(selection.row_of(id), self._held[id])
+        statistics = Statistics(lambda: self._rows_of_file(from_file), self._table.dim)
+        for id, special, init in zip(selection.special_ids, selection.specials, inits, strict=True):
+            if init != "file":
+                self._put(
+                    selection.row_of(id), self._special_vector(special, init, seed, statistics), special.token, init
+                )
+        for row, token in self._missing_words():
+            self._put(row, initial_vector(missing_init, token, seed, statistics), token, missing_init)
+        return inits
+
+    def _put(self, row: int, vector: array[float], token: str, init: str) -> None:
+        if any(not abs(value) <= self._limit for value in vector):
+            raise InputError(
+                "out-of-range",
+                f"the row of {shown(token)} ({init}) does not fit the type",
+                hint="choose another INIT, or --dtype float32",
+            )
+        self._table.write(row, vector.tobytes())
+
+    def _special_vector(self, special: Special, init: str, seed: int, statistics: Statistics) -> array[float]:
+        if not init.startswith("token:"):
+            return initial_vector(init, special.token, seed, statistics)
+        word = init.removeprefix("token:")
+        stored = self._vector_of(word)
+        if stored is None:
+            raise InputError(
+                "init-word-missing",
+                f"the row of {shown(special.token)} is to be that of a word that the file does not have",
+                found=shown(word),
+            )
+        vector = array("f")
+        vector.frombytes(stored)
+        return vector
+
+    def _vector_of(self, word: str) -> bytes | None:
+        """The file's vector of a word, or None."""
+        selection = self._selection
+        id = selection.index.get(word.encode("utf-8", "surrogatepass"))
+        if id < 0 or not selection.index.met(id):
+            return None
+        if id in selection.special_ids and selection.specials[selection.special_ids.index(id)].init is not None:
+            return None
+        if self._waiting is not None:
+            return self._waiting.read(id, 1)
+        return self._held[id] if id in self._held else self._table.read(selection.row_of(id), 1)
+
+    def _missing_words(self) -> Iterator[tuple[int, str]]:
+        missing = self._selection.missing()
+        if missing:
+            names = self._selection.names(missing)
+            yield from zip(missing, names, strict=True)
+
+    def _gather(self, selection: Fallback) -> None:
+        """Copy the rows that waited to their place."""
+        assert self._waiting is not None
+        width = 4 * self._table.dim
+        step = max(1, PIECE // width)
+        for start in range(0, len(selection.sources), step):
+            rows = bytearray()
+            for source in selection.sources[start : start + step]:
+                rows += self._waiting.read(source, 1) if source >= 0 else bytes(width)
+            self._table.write(start, rows)
+
+    def _rows_of_file(self, from_file: set[int]) -> Iterator[bytes]:
+        """The rows that came from the file, in their final order."""
+        for start, stop in self._selection.rows_of_file(from_file):
+            yield from self._table.blocks(start, stop)
