@@ -6,7 +6,7 @@ import sys
 import tarfile
 import zipfile
 
-SUFFIXES = (".py", ".pyi", ".so", "/py.typed")
+SUFFIXES = (".py", ".pyi", ".so", "/py.typed", "/page.css", "/page.js")
 NEEDED = ("CHANGELOG.md", "CMakeLists.txt", "LICENSE", "README.md", "constraints.txt", "pyproject.toml")
 STARTS_AND_ENDS = (("vec2emb/_kernel/", ".hpp"), ("vec2emb/_kernel/", ".cpp"), ("tests/", ".py"), ("fixtures/", ""))
 

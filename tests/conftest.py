@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
-import pkgutil
-import sys
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import vec2emb
 from vec2emb import _kernel
 
-KERNELS = ("native", "reference")
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--cluster", action="store_true", help="run the tests that start a Dask cluster, too")
     parser.addoption("--slow", action="store_true", help="run the tests that need minutes or a large file too")
 
 
@@ -23,31 +23,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker(pytest.mark.skip(reason="slow; run with --slow"))
+            elif item.get_closest_marker("cluster") and not config.getoption("--cluster"):
+                item.add_marker(pytest.mark.skip(reason="starts a cluster; run with --cluster or --slow"))
 
 
-def _import_everything() -> None:
-    """So that no module takes its kernel later than the fixture changes it."""
-    for module in pkgutil.walk_packages(vec2emb.__path__, "vec2emb."):
-        if module.name not in ("vec2emb.__main__", "vec2emb._kernel._native"):
-            importlib.import_module(module.name)
+@functools.cache
+def _places() -> list[tuple[ModuleType, str]]:
+    """Every module of the package that has a function of the kernel, with the function's name."""
+    root = Path(vec2emb.__file__).parent
+    names = set(_kernel.__all__) - {"NAME", "WHY_SLOW"}
+    found = []
+    for path in root.rglob("*.py"):
+        if "_kernel import" in path.read_text(encoding="utf-8") and root / "_kernel" / "reference" not in path.parents:
+            dotted = ".".join(path.relative_to(root.parent).with_suffix("").parts).removesuffix(".__init__")
+            module = importlib.import_module(dotted)
+            found += [(module, name) for name in names & vars(module).keys()]
+    return found + [(_kernel, name) for name in names]
 
 
-@pytest.fixture(params=KERNELS)
+@pytest.fixture(params=["native", "reference"])
 def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run the test under each kernel: every module of the package gets the functions of that one."""
-    name = str(request.param)
-    if name == "native":
-        functions = pytest.importorskip("vec2emb._kernel._native", exc_type=ImportError)
-    else:
-        functions = importlib.import_module("vec2emb._kernel.reference")
-    _import_everything()
-    names = set(_kernel.__all__) - {"NAME", "WHY_SLOW"}
-    for module in [m for path, m in sys.modules.items() if path.startswith("vec2emb") and "reference" not in path]:
-        if module is not functions:
-            for function in names & vars(module).keys():
-                monkeypatch.setattr(module, function, getattr(functions, function))
-    monkeypatch.setattr(_kernel, "NAME", name)
-    return name
+    home = f"vec2emb._kernel.{'_native' if request.param == 'native' else 'reference'}"
+    functions = pytest.importorskip(home, exc_type=ImportError)
+    for module, name in _places():
+        monkeypatch.setattr(module, name, getattr(functions, name))
+    monkeypatch.setattr(_kernel, "NAME", request.param)
+    return str(request.param)
 
 
 @pytest.fixture(params=["16", "64", ""], ids=["block16", "block64", "block"])

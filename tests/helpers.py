@@ -6,11 +6,12 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pytest
 
 from vec2emb import Vec2embWarning
 
@@ -27,6 +28,19 @@ def collected(call: Callable[[], T]) -> tuple[T, list[Vec2embWarning]]:
         warnings.simplefilter("always", Vec2embWarning)
         result = call()
     return result, [entry.message for entry in caught if isinstance(entry.message, Vec2embWarning)]
+
+
+def ways(
+    monkeypatch: pytest.MonkeyPatch, blocks: Sequence[str] = ("16", "64", ""), threads: Sequence[int] = (1, 3)
+) -> Iterator[int]:
+    """Every block size with every number of threads, which it yields: one test for all, where there are many files."""
+    for block in blocks:
+        for count in threads:
+            print(f"blocks of {block or 'the usual'} bytes, {count} threads")  # shown if the test fails
+            with monkeypatch.context() as patch:
+                if block:
+                    patch.setenv("VEC2EMB_BLOCK_BYTES", block)
+                yield count
 
 
 def bits(vectors: Any) -> list[list[int]]:

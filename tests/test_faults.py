@@ -22,13 +22,12 @@ import pytest
 import vec2emb
 from vec2emb.errors import InputError, OutputError
 
-SAMPLE = Path(__file__).parent.parent / "fixtures" / "glove.6B.50d.sample.txt"
-ROWS, DIM = 20_000, 50
+ROWS, DIM = 10_000, 50
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """9 MB of text, 20,000 rows."""
+    """4 MB of text."""
     path = tmp_path_factory.mktemp("source") / "vectors.txt"
     rng = random.Random(0)
     lines = [" ".join(f"{rng.uniform(-2, 2):.5f}" for _ in range(DIM)) for _ in range(100)]
@@ -45,7 +44,7 @@ def state(target: Path) -> str:
     if len(table) == 2:
         return "old"
     assert table.vectors.shape == (ROWS + 2, DIM)
-    assert table["word19999"][0] != 0
+    assert table["word9999"][0] != 0
     assert not table.vectors[0].any()
     np.testing.assert_array_equal(table.vectors[1], table.vectors[2:].mean(axis=0, dtype=np.float64).astype(np.float32))
     return "new"
@@ -78,13 +77,13 @@ def kill_at_random(source: Path, target: Path, rng: random.Random, how: signal.S
     return process.returncode
 
 
-TIMES = [pytest.param(12, id="some"), pytest.param(100, id="many", marks=pytest.mark.slow)]
+TIMES = [pytest.param(10, id="some"), pytest.param(100, id="many", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("replacing", [False, True], ids=["fresh", "replace"])
 def test_killed_at_random_moments(source: Path, tmp_path: Path, replacing: bool, times: int) -> None:
-    rng = random.Random(times)
+    rng, killed = random.Random(times), 0
     for i in range(times):
         place = tmp_path / str(i)
         place.mkdir()
@@ -95,22 +94,20 @@ def test_killed_at_random_moments(source: Path, tmp_path: Path, replacing: bool,
             before = "old"
             if target.is_dir():
                 (target / "tokenizer.json").write_text("{}")
-        options = rng.choice([[], ["--dtype", "float16"], ["--threads", "1"], ["--threads", "3"]])
-        if "float16" in options:
-            options = []  # `state` compares float32
+        options = rng.choice([[], ["--threads", "1"], ["--threads", "3"]])
         code = kill_at_random(source, target, rng, signal.SIGKILL, options)
         found = state(target)
         # Files of one stem cannot be replaced in one step: half of them load as nothing, and the next run heals them.
         assert found in (before, "new") or (found == "none" and target.suffix == ".safetensors")
         assert found == "new" or code == -signal.SIGKILL
-        with source.open("rb") as stdin:
-            done = subprocess.run(command(target), stdin=stdin, capture_output=True)
-        assert done.returncode == 0, done.stderr
+        killed += code == -signal.SIGKILL
+        vec2emb.convert(source, target, if_exists="replace")
         assert state(target) == "new"
         names = [target.name] if target.suffix != ".safetensors" else [f"glove.{end}" for end in ENDS]
         assert sorted(os.listdir(place)) == names
         if replacing and target.is_dir():
             assert (target / "tokenizer.json").read_text() == "{}"
+    assert killed >= times // 4
 
 
 ENDS = ("safetensors", "vec2emb.json", "vocab.txt")
@@ -126,14 +123,15 @@ def test_terminated_or_interrupted_it_cleans_up_at_once_though_the_pipe_is_silen
         vec2emb.save(target, ["a", "b"], np.ones((2, DIM)))
     process = subprocess.Popen(command(target), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdin is not None
-    process.stdin.write(source.read_bytes()[: 3 << 20])
+    process.stdin.write(source.read_bytes()[: 2 << 20])
     process.stdin.flush()
     deadline = time.monotonic() + 20
     while not list(tmp_path.glob("a/.*.tmp/model.safetensors")):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(how)
-    _, errors = process.communicate(timeout=10)  # the pipe stayed open till then
+    process.wait(10)  # the pipe stays open
+    _, errors = process.communicate()
     assert process.returncode == code, errors
     assert b"nothing was left behind" in errors
     assert state(target) == ("old" if replacing else "none")
@@ -160,7 +158,7 @@ def full_after(limit: int) -> object:
     return limited
 
 
-@pytest.mark.parametrize("limit", [0, 1 << 20, 20_002 * 200, 20_002 * 200 + 4000])
+@pytest.mark.parametrize("limit", [0, 1 << 20, 10_002 * 200, 10_002 * 200 + 4000])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("replacing", [False, True], ids=["fresh", "replace"])
 def test_a_full_disk_is_an_error_and_leaves_what_was(
@@ -169,6 +167,7 @@ def test_a_full_disk_is_an_error_and_leaves_what_was(
     target = tmp_path / "a" / "glove"
     if replacing:
         vec2emb.save(target, ["a", "b"], np.ones((2, DIM)))
+    threads = threading.active_count()
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", full_after(limit))
         with pytest.raises(OutputError, match="No space left on device") as caught:
@@ -177,15 +176,15 @@ def test_a_full_disk_is_an_error_and_leaves_what_was(
     assert caught.value.path == str(target)
     assert state(target) == ("old" if replacing else "none")
     assert [path.name for path in tmp_path.iterdir()] == (["a"] if replacing else [])
-    assert threading.active_count() == 1
+    assert threading.active_count() == threads
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 3 MB."""
+    """A file system of 1 MB."""
     place = tmp_path / "disk"
     place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(place)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
     if os.getuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("only root can mount a small file system")
     yield place
@@ -212,7 +211,7 @@ def test_a_limit_on_the_size_of_files(source: Path, tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))  # beyond it Python gets EFBIG
 
     with source.open("rb") as stdin:
-        done = subprocess.run(command(tmp_path / "glove"), stdin=stdin, capture_output=True, preexec_fn=limit)  # noqa: PLW1509
+        done = subprocess.run(command(tmp_path / "glove"), stdin=stdin, capture_output=True, preexec_fn=limit)
     assert done.returncode == 1, done.stderr
     assert b"error[write-failed]" in done.stderr
     assert b"File too large" in done.stderr

@@ -10,6 +10,7 @@ import os
 import pickle
 import random
 import struct
+import sys
 import tarfile
 import time
 import zipfile
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import bits, collected, run
+from helpers import bits, collected, run, ways
 from safetensors.numpy import save as safetensors_of
 
 import vec2emb
@@ -41,6 +42,7 @@ def named(*tokens: str) -> dict[str, list[float]]:
 
 W2V = {"format": "word2vec"}
 GLOVE = {"format": "glove"}
+RECORD = struct.pack("<3f", 0.5, -1.25, 2) + b"\n"
 
 # name: (bytes, arguments, tokens and vectors, warnings as (code, count, line))
 GOOD: dict[str, tuple[bytes, dict[str, Any], dict[str, list[float]], list[tuple[str, int, int | None]]]] = {
@@ -136,21 +138,20 @@ GOOD: dict[str, tuple[bytes, dict[str, Any], dict[str, list[float]], list[tuple[
     "dim of the most": (b"a b c\nx 1\n" + THE + OF, {"bad_rows": "skip"}, named("the", "of"), [("bad-rows", 2, 1)]),
     # Duplicates.
     "first": (THE + OF + b"the 9 9 9\n", {}, named("the", "of"), [("duplicate-tokens", 1, 3)]),
-    "last": (THE + OF + b"the 7 8 9\nof 4 5 6\nthe 1 2 3\n", {"duplicates": "last"}, {"the": [1, 2, 3], "of": [4, 5, 6]},
+    "last": (THE + OF + b"the 7 8 9\nof 4 5 6\nthe 1 2 3\n", {"duplicates": "last"}, {"the": [1, 2, 3],
+             "of": [4, 5, 6]},
              [("duplicate-tokens", 3, 3)]),
     "a duplicate's numbers are not read": (THE + OF + b"the x y z\n", {}, named("the", "of"),
                                            [("duplicate-tokens", 1, 3)]),
     "first good one": (b"the x y z\n" + OF + b"the 0.5 -1.25 2\n" + AND, {"bad_rows": "skip"},
                        {"of": V["of"], "the": V["the"], "and": V["and"]}, [("bad-rows", 1, 1)]),
     "last good one": (THE + OF + b"the x y z\n", {"bad_rows": "skip", "duplicates": "last"}, named("the", "of"),
-                      [("bad-rows", 1, 3)]),
+                      [("duplicate-tokens", 1, 3)]),
     "last of three": (THE + OF + b"the x y z\nthe 1 2 3\nthe nan 1 1\n", {"bad_rows": "skip", "duplicates": "last"},
-                      {"the": [1, 2, 3], "of": V["of"]}, [("bad-rows", 2, 3), ("duplicate-tokens", 1, 4)]),
+                      {"the": [1, 2, 3], "of": V["of"]}, [("duplicate-tokens", 3, 3)]),
     "no error about a skipped duplicate": (b"the x y z\n" + THE + OF, {"bad_rows": "skip", "duplicates": "error"},
                                            named("the", "of"), [("bad-rows", 1, 1)]),
     # Skipping.
-    "skip every kind": (b"2 3\n" + THE + b"x 1 2\n 1 2 3\n\xff 1 2 3\nx a 1 2\nx 1e39 1 2\nx nan 1 2\n2 3\n"[:0] + OF,
-                        {"bad_rows": "skip"}, named("the", "of"), []),
     "skip bad rows": (THE + b"x 1 2\n 1 2 3\n\xff 1 2 3\nx a 1 2\nx 1e39 1 2\nx nan 1 2\n400 3\n" + OF,
                       {"bad_rows": "skip"}, named("the", "of"), [("bad-rows", 7, 2)]),
     "limit counts skipped rows": (THE + b"x y z w\n" + OF + AND, {"bad_rows": "skip", "limit": 3}, named("the", "of"),
@@ -162,12 +163,13 @@ GOOD: dict[str, tuple[bytes, dict[str, Any], dict[str, list[float]], list[tuple[
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_good(name: str, kernel: str, block: str) -> None:
+def test_good(name: str, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data, options, rows, warnings = GOOD[name]
-    table, found = collected(lambda: read(data, threads=3, **options))
-    assert table.vocab.to_list() == list(rows)
-    assert bits(table.vectors) == bits(list(rows.values()))
-    assert sorted((w.code, w.count, w.line) for w in found) == sorted(warnings)
+    for threads in ways(monkeypatch, ("16", ""), (3,)):
+        table, found = collected(lambda: read(data, threads=threads, **options))  # noqa: B023
+        assert table.vocab.to_list() == list(rows)
+        assert bits(table.vectors) == bits(list(rows.values()))
+        assert sorted((w.code, w.count, w.line) for w in found) == sorted(warnings)
     if warnings:
         with pytest.raises(InputError) as strict:
             read(data, strict=True, **options)
@@ -180,7 +182,8 @@ BAD: dict[str, tuple[bytes, dict[str, Any], str, int | None, str]] = {
     # Headers.
     "too few": (b"3 3\n" + THE + OF, {}, "header-too-few-rows", None, "expected 3 rows, found 2"),
     "too many": (b"1 3\n" + THE + OF, {}, "header-too-many-rows", None, "expected 1 rows, found 2"),
-    "unk not last": (b"2 3\n" + THE + b"<unk> 1 2 3\n" + OF, {}, "header-too-many-rows", None, "expected 2 rows, found 3"),
+    "unk not last": (b"2 3\n" + THE + b"<unk> 1 2 3\n" + OF, {}, "header-too-many-rows", None,
+                     "expected 2 rows, found 3"),
     "two more than promised": (b"1 3\n" + THE + OF + b"<unk> 1 2 3\n", {}, "header-too-many-rows", None, "found 3"),
     "limit short of a cut file": (b"9 3\n" + THE + OF, {"limit": 5}, "header-too-few-rows", None, "expected 9 rows"),
     "skipping does not hide a cut": (b"9 3\n" + THE + b"x\n", {"bad_rows": "skip"}, "header-too-few-rows", None,
@@ -189,7 +192,8 @@ BAD: dict[str, tuple[bytes, dict[str, Any], str, int | None, str]] = {
     "absurd count": (b"9" * 5000 + b" 3\n" + THE + OF, {}, "header-in-glove", 1, "looks like a Word2Vec header"),
     "absurd count as word2vec": (b"9" * 5000 + b" 3\n" + THE, W2V, "header-missing", 1, "two numbers"),
     "huge dim": (b"1 99999999999\n" + THE, {}, "header-dim-range", 1, "'1 99999999999'"),
-    "large dim": (b"1 4000000\n" + THE, {}, "row-width", 2, "expected 4000000 after the token (from the header), found 3"),
+    "large dim": (b"1 4000000\n" + THE, {}, "row-width", 2,
+                  "expected 4000000 after the token (from the header), found 3"),
     "dim 0": (b"2 0\nthe\nof\n", {}, "header-dim-range", 1, "'2 0'"),
     "dim 0 with rows": (b"2 0\n" + THE + OF, {}, "header-dim-range", 1, "'2 0'"),
     "0 0": (b"0 0\n" + THE, {}, "header-zero-rows", 1, "'0 0'"),
@@ -214,14 +218,17 @@ BAD: dict[str, tuple[bytes, dict[str, Any], str, int | None, str]] = {
     "dim against header": (b"2 3\n" + THE + OF, {"dim": 2}, "dim-mismatch", 1, "expected --dim 2, found '2 3'"),
     "header too small": (b"2 2\n" + THE + OF, {}, "dim-too-small", None, "several values a word too many"),
     "header too small by far": (b"2 1\nthe 1 2 3 4\nof 1 2 3 4\n", {}, "dim-too-small", None, "-model"),
-    "header too large": (b"2 4\n" + THE + OF, {}, "row-width", 2, "expected 4 after the token (from the header), found 3"),
+    "header too large": (b"2 4\n" + THE + OF, {}, "row-width", 2,
+                         "expected 4 after the token (from the header), found 3"),
     # Dimension.
     "tie": (b"the 0.5 -1.25\n" + OF, {}, "ambiguous-dim", None, "--dim 3"),
     "tie of three": (b"a 1\nb 1 2\nc 1 2 3\n", {}, "ambiguous-dim", None, "rows of 1, 2, 3 values"),
     "dim too large": (THE + OF, {"dim": 4}, "row-width", 1, "expected 4 after the token (from --dim), found 3"),
-    "dim too small": (THE + OF, {"dim": 2}, "dim-too-small", None, "expected 2 from --dim, found 3 values in most rows"),
+    "dim too small": (THE + OF, {"dim": 2}, "dim-too-small", None,
+                      "expected 2 from --dim, found 3 values in most rows"),
     "GloVe model 0": (b"a 1 2 3 4 5 6 7 8\nb 1 2 3 4 5 6 7 8\n", {"dim": 3}, "dim-too-small", None, "-model 1"),
-    "GloVe model 0 with header": (b"2 3\na 1 2 3 4 5 6 7 8\nb 1 2 3 4 5 6 7 8\n", {}, "dim-too-small", None, "-model 1"),
+    "GloVe model 0 with header": (b"2 3\na 1 2 3 4 5 6 7 8\nb 1 2 3 4 5 6 7 8\n", {}, "dim-too-small", None,
+                                  "-model 1"),
     "most rows wider": (b"".join(b"w%d" % i + b" 1" * n + b"\n" for i, n in enumerate([3, 3, 3, 4, 4, 5, 5])), {},
                         "dim-too-small", None, "expected 3, the commonest number"),
     # Rows.
@@ -237,13 +244,17 @@ BAD: dict[str, tuple[bytes, dict[str, Any], str, int | None, str]] = {
     "CR for LF with header": (b"2 3\rthe 0.5 -1.25 2\rof 1 0.25 -0.75", {}, "cr-line-ends", 1, "CR alone"),
     "CR for LF but the last": (b"2 3\rthe 0.5 -1.25 2\rof 1 0.25 -0.75\n", W2V, "cr-line-ends", 1, "expected LF"),
     "first fault": (THE + b"a 1 2\n\xff 1 2 3\nb x 1 1\n" + OF, {}, "row-width", 2, "too few"),
-    "a number before a width": (THE + b"b x 1 1\na 1 2\n" + OF, {}, "not-a-numeral", 2, "found 'x'"),
+    "a number before a width": (THE + b"b x 1 1\na 1 2\n" + OF + AND, {}, "not-a-numeral", 2, "found 'x'"),
     "nan before a width": (THE + OF + b"b nan 1 1\nc nan 1 1\na 1 2\n", {}, "non-finite", 3, "2 rows"),
-    "all skipped": (b"a x y z\nb x y z\nc 1 2 w\n", {"bad_rows": "skip", "dim": 3}, "all-rows-skipped", None, "all 3 rows"),
+    "all skipped": (b"a x y z\nb x y z\nc 1 2 w\n", {"bad_rows": "skip", "dim": 3}, "all-rows-skipped", None,
+                    "all 3 rows"),
     "duplicate": (THE + OF + AND + OF + THE, {"duplicates": "error"}, "duplicate-token", 4, "on lines 2 and 4"),
-    "duplicate after blank lines": (b"\n" + THE + b"\n" + THE, {"duplicates": "error"}, "duplicate-token", 4, "lines 2 and 4"),
-    "fault before a duplicate": (THE + b"x y z w\n" + THE, {"duplicates": "error", "dim": 3}, "not-a-numeral", 2, "'y'"),
-    "duplicate before a fault": (THE + THE + b"x y z w\n", {"duplicates": "error"}, "duplicate-token", 2, "lines 1 and 2"),
+    "duplicate after blank lines": (b"\n" + THE + b"\n" + THE, {"duplicates": "error"}, "duplicate-token", 4,
+                                    "lines 2 and 4"),
+    "fault before a duplicate": (THE + b"x y z w\n" + THE, {"duplicates": "error", "dim": 3}, "not-a-numeral", 2,
+                                 "'y'"),
+    "duplicate before a fault": (THE + THE + b"x y z w\n", {"duplicates": "error"}, "duplicate-token", 2,
+                                 "lines 1 and 2"),
     # Encodings.
     "Latin-1": (THE + b"caf\xe9 1 2 3\n", {}, "invalid-utf8", 2, "63 61 66 e9"),
     "overlong": (THE + b"\xc0\xaf 1 2 3\n", {}, "invalid-utf8", 2, "c0 af"),
@@ -288,35 +299,42 @@ BAD: dict[str, tuple[bytes, dict[str, Any], str, int | None, str]] = {
     "JSON object": (json.dumps({"the": [0.5, -1.25]}).encode(), {}, "is-json", None, "JSON"),
     "JSON lines": (b'{"word": "the", "vector": [1, 2]}\n', {}, "is-json", None, "JSON"),
     "JSON list": (b"[\n  [0.5, 2],\n", {}, "is-json", None, "JSON"),
-    "LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n", {}, "is-git-lfs", None, "git lfs pull"),
+    "LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n", {}, "is-git-lfs", None,
+            "git lfs pull"),
     "fastText model": (b"\xba\x16\x4f\x2f" + bytes(40), {}, "is-fasttext-bin", None, "fastText model"),
     "Parquet": (b"PAR1\x15\x04\x15" + bytes(20) + b"PAR1", {}, "is-parquet", None, "Parquet"),
     "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(20), {}, "is-hdf5", None, "HDF5"),
+    "binary, huge count": (b"9" * 26 + b" 3\n</s> " + RECORD, {}, "binary-cut", None, "record 2"),
+    "binary goes on": (b"1 3\n</s> " + RECORD + b"a " + RECORD, {}, "binary-trailing-bytes", None, "found more bytes"),
     "bytes": (bytes(range(256)), {}, "nul-bytes", 1, "NUL"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad(name: str, kernel: str, block: str) -> None:
+def test_bad(name: str, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data, options, code, line, words = BAD[name]
-    with pytest.raises(InputError) as caught:
-        read(data, threads=3, **options)
-    error = caught.value
-    assert (error.code, error.line) == (code, line)
-    assert words in str(error)
-    assert error.path == "<stream>"
-    if isinstance(error, RowError):
-        assert str(error).startswith(f"<stream>, line {line}: ")
-        assert error.offset is not None
-        assert data[: error.offset].count(b"\n") == line - 1 if line else None
+    for threads in ways(monkeypatch, ("16", ""), (3,)):
+        with pytest.raises(InputError) as caught:
+            read(data, threads=threads, **options)
+        error = caught.value
+        assert (error.code, error.line, error.path) == (code, line, "<stream>")
+        assert words in str(error)
+        if isinstance(error, RowError):
+            assert line is not None
+            assert str(error).startswith(f"<stream>, line {line}: ")
+            if code != "duplicate-token":
+                assert error.offset is not None
+                assert data[: error.offset].count(b"\n") == line - 1
 
 
-NUMERALS = (
-    "+1 -1 .5 -.5 5. +5. 1. 0 -0 +0 -0.0 00001 1e5 1E5 1e+5 1e-5 1e05 1.e3 .5e1 1e-400 -1e-400 1e0 1e22 1e23 1e-22 "
-    "3.4028235e38 3.4028235677973366e38 -3.4028235e38 1.17549435e-38 1e-45 7e-46 8e-46 0.1 0.30000001192092896 "
-    "16777217 16777219 9007199254740993 123456789012345678901234567890 1.0000000596046448 1.00000005960464477540 "
-    "1.000000178813934326171875 0.000000000000000000000000000001 2.2250738585072011e-308 8.5899345919999999e9"
-).split() + ["1" * 38, "0." + "0" * 60 + "1", "0" * 400 + "1.5", "1." + "0" * 400 + "1", "0.5" + "0" * 400]
+NUMERALS = [
+    *"+1 -1 .5 -.5 5. +5. 1. 0 -0 +0 -0.0 00001 1e5 1E5 1e+5 1e-5 1e05 1.e3 .5e1 1e-400 -1e-400 1e0".split(),  # noqa: SIM905
+    *"1e22 1e23 1e-22 3.4028235e38 3.4028235677973362e38 -3.4028235e38 1.17549435e-38 1e-45 7e-46 8e-46".split(),  # noqa: SIM905
+    *"0.1 0.30000001192092896 16777217 16777219 9007199254740993 123456789012345678901234567890".split(),  # noqa: SIM905
+    *"1.0000000596046448 1.00000005960464477540 1.000000178813934326171875 8.5899345919999999e9".split(),  # noqa: SIM905
+    *["0.000000000000000000000000000001", "2.2250738585072011e-308", "1" * 38, "0." + "0" * 60 + "1"],
+    *["0" * 400 + "1.5", "1." + "0" * 400 + "1", "0.5" + "0" * 400],
+]
 
 
 def test_numerals(kernel: str) -> None:
@@ -342,11 +360,11 @@ def test_random_numerals(kernel: str) -> None:
     assert bits(table.vectors) == bits([[np.float32(float(text))] for text in texts])
 
 
-WORDS = (
-    "1_0 0x10 0x1p3 0b1 0o7 1.2.3 . - + -. +. e5 .e5 1e 1e+ 1e- 1e5.5 1f 1.5f 1d5 1l 1L --1 +-1 1- 1+1 1,5 1'000 $1 1% "
-    "nan(1) nan(ind) -nan(ind) nan0 1.#IND 1.#INF infin infi infinit infinityy in na none None NULL null true #N/A "
-    "１ ٣ ½ ² ∞ −1 1\u00a0 \u00a01 1e400x x"
-).split(" ")
+WORDS = [
+    *"1_0 0x10 0x1p3 0b1 0o7 1.2.3 . - + -. +. e5 .e5 1e 1e+ 1e- 1e5.5 1f 1.5f 1d5 1l 1L --1 +-1 1- 1+1 1,5".split(),  # noqa: SIM905
+    *"1'000 $1 1% nan(1) nan(ind) -nan(ind) nan0 1.#IND 1.#INF infin infi infinit infinityy in na none None".split(),  # noqa: SIM905
+    *["NULL", "null", "true", "#N/A", "１", "٣", "½", "²", "∞", "−1", "1\u00a0", "\u00a01", "1e400x", "x"],
+]
 
 
 @pytest.mark.parametrize("policy", ["error", "keep"])
@@ -359,7 +377,7 @@ def test_words_are_no_numerals(policy: str, kernel: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1e39", "-1e39", "1e400", "-1e400", "3.4028236e38", "9" * 400, "1e99999999999999999999"]
+    "text", ["1e39", "-1e39", "1e400", "-1e400", "3.4028235677973366e38", "9" * 400, "1e99999999999999999999"]
 )
 def test_out_of_range(text: str, kernel: str) -> None:
     for policy in ("error", "keep", "zero"):
@@ -390,7 +408,7 @@ def test_nonfinite(kernel: str, block: str) -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "fits", "too_large"),
-    [("float16", "65519.99", "65520"), ("bfloat16", "3.3961775e38", "3.3961776e38"), ("float16", "-65519", "-1e5")],
+    [("float16", "65519.99", "65520"), ("bfloat16", "3.396177e38", "3.396178e38"), ("float16", "-65519", "-1e5")],
 )
 def test_range_of_the_dtype(dtype: str, fits: str, too_large: str, kernel: str, tmp_path: Path) -> None:
     source = tmp_path / "v.txt"
@@ -416,17 +434,18 @@ MANY = b"".join(b"w%d %d 1 2\n" % (i, i) for i in range(2000))
         (b"\xff 1 2 3", "invalid-utf8"),
     ],
 )
-def test_deep_in_the_file(row: bytes, code: str, kernel: str, block: str) -> None:
+def test_deep_in_the_file(row: bytes, code: str, kernel: str) -> None:
     """Behind the rows that detection looks at, bytes that are no text are the fault of their row."""
+    head = b"".join(b"%d%s 1 2 3\n" % (i, b"x" * 150) for i in range(2000))
     with pytest.raises(RowError) as caught:
-        read(MANY + row + b"\n" + MANY, threads=3)
+        read(head + row + b"\n" + MANY, threads=3)
     assert (caught.value.code, caught.value.line) == (code, 2001)
-    table, found = collected(lambda: read(MANY + row + b"\nlast 1 2 3\n", bad_rows="skip", threads=3))
+    table, found = collected(lambda: read(head + row + b"\nlast 1 2 3\n", bad_rows="skip", threads=3))
     assert len(table) == 2001
     assert [(w.code, w.count, w.line) for w in found] == [("bad-rows", 1, 2001)]
 
 
-def test_first_fault_whatever_the_blocks(kernel: str, block: str, threads: int) -> None:
+def test_first_fault_whatever_the_blocks(kernel: str, block: str) -> None:
     """Of many faults the first in the file is raised, and what stands after it changes nothing."""
     faults = {700: b"a 1 2", 701: b"\xff 1 2 3", 900: b"x y z w", 1400: b" 1 2 3", 1999: b"b nan 1 2"}
     rows = MANY.splitlines()
@@ -434,7 +453,7 @@ def test_first_fault_whatever_the_blocks(kernel: str, block: str, threads: int) 
         left = dict(list(faults.items())[drop:])
         data = b"\n".join(left.get(i, row) for i, row in enumerate(rows)) + b"\n"
         with pytest.raises(RowError) as caught:
-            read(data, threads=threads)
+            read(data, threads=3 if drop % 2 else 1)
         assert caught.value.line == min(left) + 1
 
 
@@ -467,7 +486,7 @@ def test_gzip(data: bytes, kernel: str, block: str, monkeypatch: pytest.MonkeyPa
         assert table.vocab.to_list() == list(V)
         assert bits(table.vectors) == bits(list(V.values()))
         assert table.report.compression == "gzip"
-        monkeypatch.setitem(__import__("sys").modules, "isal", None)  # and with the standard library
+        monkeypatch.setitem(sys.modules, "isal", None)  # and with the standard library
 
 
 @pytest.mark.parametrize("library", ["isal", "zlib"])
@@ -494,7 +513,7 @@ def test_gzip(data: bytes, kernel: str, block: str, monkeypatch: pytest.MonkeyPa
 )
 def test_bad_gzip(data: bytes, code: str, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if library == "zlib":
-        monkeypatch.setitem(__import__("sys").modules, "isal", None)
+        monkeypatch.setitem(sys.modules, "isal", None)
     source = tmp_path / "v.vec.gz"
     source.write_bytes(data)
     with pytest.raises(InputError) as caught:
@@ -723,7 +742,7 @@ def test_dims_that_cannot_be(dim: Any) -> None:
     assert caught.value.code == "dim-range"
 
 
-def test_archives_by_their_name(tmp_path: Path) -> None:
+def test_archives_of_one_table(tmp_path: Path) -> None:
     for name in ("v.tar", "v.tar.gz"):
         with tarfile.open(tmp_path / name, "w:gz" if name.endswith("gz") else "w") as archive:
             member = tarfile.TarInfo("glove.txt")
@@ -731,10 +750,8 @@ def test_archives_by_their_name(tmp_path: Path) -> None:
             archive.addfile(member, io.BytesIO(PLAIN))
     with zipfile.ZipFile(tmp_path / "v.zip", "w") as zipped:
         zipped.writestr("glove.txt", PLAIN)
-    for name, code in (("v.tar", "is-tar"), ("v.tar.gz", "is-tar"), ("v.zip", "is-zip")):
-        with pytest.raises(FormatError) as caught:
-            vec2emb.read_vectors(tmp_path / name)
-        assert caught.value.code == code
+    for name in ("v.tar", "v.tar.gz", "v.zip"):
+        assert vec2emb.read_vectors(tmp_path / name).vocab.to_list() == list(V)
 
 
 def test_explaining_a_long_row_takes_no_time(kernel: str) -> None:

@@ -519,6 +519,8 @@ BINARY_FAULTS = [
     (b" ", Fault.EMPTY_TOKEN, (0, 1)),
     (b"\n ", Fault.EMPTY_TOKEN, (1, 2)),
     (b"a\0 ", Fault.NUL_IN_TOKEN, (0, 2)),
+    (b"a\n\nb ", Fault.NUL_IN_TOKEN, (0, 4)),
+    (b"\n\na ", Fault.NUL_IN_TOKEN, (1, 3)),
     (b"\xff ", Fault.INVALID_UTF8, (0, 1)),
 ]
 
@@ -615,11 +617,11 @@ def test_index_holds_no_line_feed(kernel: ModuleType) -> None:
     index = kernel.TokenIndex()
     with pytest.raises(ValueError, match="LF"):
         index.add(b"a\nb")
-    data = records([(b"a", [1]), (b"\n\nb", [1])], "<f")
-    rows = kernel.Rows()
-    kernel.scan_binary(data, len(data), 1, 4, rows, 9)
+    text = b"a 1\nb 1\n"
+    rows = scan(kernel, text, 1)
+    rows.set_tokens([b"a", b"\nb"])
     with pytest.raises(ValueError, match="LF"):
-        index.add_rows(data, rows)
+        index.add_rows(text, rows)
     assert index.blob(0, 9) == b"a\n"
 
 

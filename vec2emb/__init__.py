@@ -5,16 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .attaching import attach_positions as attach_positions
+    from .attaching import describe_positions as describe_positions
+    from .attaching import resize_positions as resize_positions
+    from .auditing.auditor import audit as audit
     from .bundle import load as load
     from .bundle import save as save
+    from .corpus import TokenCounts as TokenCounts
+    from .corpus import build_vocab as build_vocab
+    from .corpus import count_tokens as count_tokens
     from .errors import Vec2embError as Vec2embError
     from .errors import Vec2embWarning as Vec2embWarning
+    from .evaluation import evaluate as evaluate
+    from .exporting import export as export
     from .inspection import inspect as inspect
+    from .neighbours import similar as similar
     from .pipeline import convert as convert
     from .reading import iter_vectors as iter_vectors
     from .reading import read_vectors as read_vectors
     from .report import Report as Report
     from .table import Table as Table
+    from .verification import verify as verify
     from .vocabulary import Vocabulary as Vocabulary
 
 __version__ = "0.1.0"
@@ -23,15 +34,26 @@ __version__ = "0.1.0"
 _HOME = {
     "Report": "report",
     "Table": "table",
+    "TokenCounts": "corpus",
     "Vec2embError": "errors",
     "Vec2embWarning": "errors",
     "Vocabulary": "vocabulary",
+    "attach_positions": "attaching",
+    "audit": "auditing.auditor",
+    "build_vocab": "corpus",
     "convert": "pipeline",
+    "count_tokens": "corpus",
+    "describe_positions": "attaching",
+    "evaluate": "evaluation",
+    "export": "exporting",
     "inspect": "inspection",
     "iter_vectors": "reading",
     "load": "bundle",
     "read_vectors": "reading",
+    "resize_positions": "attaching",
     "save": "bundle",
+    "similar": "neighbours",
+    "verify": "verification",
 }
 
 __all__ = [*sorted(_HOME), "__version__"]

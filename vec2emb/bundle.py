@@ -1,34 +1,29 @@
-"""The bundle on disk: its one writer and its one reader.
+"""The bundle on disk: what it consists of, and its one reader. `bundlewriter` has the one writer.
 
 A bundle is three files, in a folder or side by side under one stem:
 
-    model.safetensors   the table, `weight`: [V, D]; the header is padded to 4,096 bytes, its metadata is `format: pt`
-                        and `vec2emb`, one canonical JSON string that says nothing of the source
+    model.safetensors   the table, `weight`: [V, D], or word table and position table under the keys of a key style; the
+                        header is padded to 4,096 bytes, its metadata is `format: pt` and `vec2emb`, one canonical JSON
+                        string that says nothing of the source
     vocab.txt           UTF-8, each token followed by LF, line i is row i
-    vec2emb.json        everything else: how each special token was set, the source, the options, size and sha256 of
-                        the other two
-
-The writer streams: rows go to their place as they come, in whatever order; the header, which needs their number, is
-written last. Nothing but the special rows is held in memory.
+    vec2emb.json        everything else: how each special token was set, which rows train, the source, the options, size
+                        and sha256 of the other two, and sha256 of itself (less that field)
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import mmap
 import os
-import threading
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, get_args
 
-from . import __version__
-from ._kernel import cast_rows
-from ._kernel.codes import Cast
 from .errors import BundleError, InputError, OutputError, UsageError, shown
-from .publishing import CONFIG, MODEL, SCRATCH, VOCAB, WAITING, Publication, Target, write_all, write_file, writing
-from .tensorfile import TensorInfo, encode_header, read_header, reading
+from .keys import STYLES
+from .publishing import CONFIG, MODEL, VOCAB, Target
+from .tensorfile import TensorInfo, read_header, reading
+from .trainrows import are_ranges
 from .vocab_tokens import Lookup
 
 if TYPE_CHECKING:
@@ -38,11 +33,13 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .table import Table
+    from .vocabulary import Vocabulary
 
 FORMAT_VERSION = 1
 HEADER_BYTES = 4096
 KEY = "weight"
-PIECE = 1 << 20  # bytes; larger writes were several times slower
+
+_POSITION_FACTS = ("kind", "num", "offset", "padding_idx", "preset", "trains")
 
 DTYPES = {
     # name: (safetensors' name, bytes, smallest float32 magnitude that rounds to infinity)
@@ -69,165 +66,22 @@ def _float32_below(limit: float) -> float:
     return float(array("f", array("I", [bits[0] - 1]).tobytes())[0])
 
 
-class RowFile:
-    """float32 rows in a file, written and read at their place; `label` is the output's name for messages."""
-
-    def __init__(self, descriptor: int, base: int, dim: int, label: str) -> None:
-        self.descriptor = descriptor
-        self.dim = dim
-        self._label = label
-        self._base = base
-        self._width = 4 * dim
-
-    def write(self, row: int, rows: bytes | bytearray | memoryview) -> None:
-        """Write float32[n, D] at row .. row+n-1."""
-        with writing(self._label):
-            write_all(self.descriptor, rows, self._base + row * self._width)
-
-    def read(self, row: int, count: int) -> bytes:
-        """float32[count, D] from `row` on."""
-        with writing(self._label):
-            return os.pread(self.descriptor, count * self._width, self._base + row * self._width)
-
-    def blocks(self, start: int, stop: int) -> Iterator[bytes]:
-        """Rows start .. stop-1, about 1 MiB at a time."""
-        step = max(1, PIECE // self._width)
-        for row in range(start, stop, step):
-            yield self.read(row, min(step, stop - row))
-
-
-class BundleWriter:
-    """Writes one bundle into an open publication.
-
-    Attributes:
-        rows: where the float32 rows go. With another dtype it is a scratch file that `finish` casts.
-    """
-
-    def __init__(self, publication: Publication, dim: int, dtype: str) -> None:
-        self._publication = publication
-        self._dim = dim
-        self._dtype = dtype
-        self._open: list[int] = []
-        label = publication.target.label
-        with writing(label):
-            self._model = self._create(MODEL)
-            if dtype == "float32":
-                self.rows = RowFile(self._model, HEADER_BYTES, dim, label)
-            else:
-                self.rows = RowFile(self._create(SCRATCH), 0, dim, label)
-
-    def __enter__(self) -> BundleWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close all files; what is written stays unpublished."""
-        while self._open:
-            os.close(self._open.pop())
-
-    def waiting_rows(self) -> RowFile:
-        """A file for float32 rows whose place in the table is not known yet."""
-        label = self._publication.target.label
-        with writing(label):
-            return RowFile(self._create(WAITING), 0, self._dim, label)
-
-    def finish(
-        self, count: int, vocabulary: Iterable[bytes], facts: dict[str, Any], details: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Write all that is not rows, and sync everything; the bundle can be published then.
-
-        Args:
-            count: V, the number of rows.
-            vocabulary: pieces of vocab.txt, in order.
-            facts: what the tensors' metadata hold beside the shape: padding_idx, unk_idx, train ..
-            details: what vec2emb.json holds beside these.
-
-        Returns:
-            The content of vec2emb.json.
-        """
-        name, width, _ = DTYPES[self._dtype]
-        publication = self._publication
-        with writing(publication.target.label):
-            size, digest = write_file(publication.path(VOCAB), iter(vocabulary))
-            data = count * self._dim * width
-            facts = {"dim": self._dim, "dtype": self._dtype, "format_version": FORMAT_VERSION, "rows": count, **facts}
-            header = encode_header(
-                {KEY: TensorInfo(name, (count, self._dim), 0, data)},
-                {"format": "pt", "vec2emb": canonical({**facts, "vocab_sha256": digest})},
-                align=HEADER_BYTES,
-            )
-            if len(header) != HEADER_BYTES:
-                raise AssertionError(f"a header of {len(header)} bytes")
-            if self.rows.descriptor != self._model:
-                self._cast(count)
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(publication.path(WAITING))
-            write_all(self._model, header, 0)
-            os.ftruncate(self._model, HEADER_BYTES + data)
-            model_digest = self._sync_and_hash()
-            files = {
-                publication.target.file_name(MODEL): {"bytes": HEADER_BYTES + data, "sha256": model_digest},
-                publication.target.file_name(VOCAB): {"bytes": size, "sha256": digest},
-            }
-            config = {"vec2emb_version": __version__, "key": KEY, **facts, **details, "files": files}
-            write_file(publication.path(CONFIG), [pretty(config)])
-        return config
-
-    def _create(self, name: str) -> int:
-        descriptor = os.open(self._publication.path(name), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        self._open.append(descriptor)
-        return descriptor
-
-    def _cast(self, count: int) -> None:
-        kind = Cast.FLOAT16 if self._dtype == "float16" else Cast.BFLOAT16
-        at = HEADER_BYTES
-        for block in self.rows.blocks(0, count):
-            out = bytearray(len(block) // 2)
-            cast_rows(block, out, kind)
-            write_all(self._model, out, at)
-            at += len(out)
-        os.unlink(self._publication.path(SCRATCH))
-
-    def _sync_and_hash(self) -> str:
-        """Both take a while; neither waits for the other."""
-        import hashlib
-
-        failures: list[OSError] = []
-
-        def flush() -> None:
-            try:
-                os.fsync(self._model)
-            except OSError as error:
-                failures.append(error)
-
-        flushing = threading.Thread(target=flush, name="vec2emb-sync")
-        flushing.start()
-        try:
-            digest = hashlib.sha256()
-            at, buffer = 0, bytearray(PIECE)
-            while size := os.preadv(self._model, [buffer], at):
-                digest.update(memoryview(buffer)[:size])
-                at += size
-        finally:
-            flushing.join()
-        if failures:
-            raise failures[0]
-        return digest.hexdigest()
-
-
 def canonical(value: Any) -> str:
     """JSON with one spelling: sorted keys, no spaces, ASCII only."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
+def self_sha256(config: dict[str, Any]) -> str:
+    """SHA-256 of the content of vec2emb.json, in its canonical spelling and without the field that holds the hash."""
+    import hashlib
+
+    content = {name: value for name, value in config.items() if name != "self_sha256"}
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
+
+
 def pretty(value: Any) -> bytes:
-    """JSON for people, in UTF-8."""
-    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
-
-
-# Reading.
+    """JSON for people, in UTF-8. A file's name may hold bytes that are no text; their surrogates stay escaped."""
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
 class Bundle:
@@ -236,7 +90,7 @@ class Bundle:
     Attributes:
         config: the content of vec2emb.json.
         facts: what the tensors' own metadata say: rows, dim, dtype, padding_idx, unk_idx, vocab_sha256 ..
-        header, tensor: of the safetensors file, and the table's place in it.
+        header, tensor, positions: of the safetensors file, and the places of word table and position table in it.
         data: that file, mapped: whatever is replaced later, header and rows are of one file.
         recorded: bytes and sha256 that MODEL and VOCAB should have.
     """
@@ -251,8 +105,14 @@ class Bundle:
             self.data = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
         self.facts = self._read_facts()
         self.tensor = self._find_table()
+        self.positions = self._find_positions()
         self.recorded = {name: self._find_recorded(name) for name in (MODEL, VOCAB)}
         self._compare()
+
+    def release(self) -> None:
+        """Give back the memory of the mapped file, as after copying rows; what is used again is mapped again."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self.data.madvise(mmap.MADV_DONTNEED)
 
     def _read_facts(self) -> dict[str, Any]:
         text = self.header.metadata.get("vec2emb")
@@ -284,6 +144,28 @@ class Bundle:
             raise self._damaged("the tensors do not say which vocabulary is theirs", "its sha256", "none")
         return tensor
 
+    def _find_positions(self) -> TensorInfo | None:
+        """The position table; where it stands under several keys, the first."""
+        facts, recorded = self.facts.get("positions"), self.config.get("positions")
+        if facts is None and recorded is None:
+            return None
+        if (
+            not (isinstance(facts, dict) and isinstance(recorded, dict))
+            or {*_POSITION_FACTS} != facts.keys()
+            or canonical({name: recorded.get(name) for name in facts}) != canonical(facts)
+        ):
+            raise self._damaged(
+                f"{CONFIG} and the tensors disagree about positions", shown(str(facts)), shown(str(recorded))
+            )
+        rows = facts["num"] + facts["offset"]
+        tensors = [self.header.tensors.get(key) for key in recorded["keys"]]
+        for tensor in tensors:
+            if tensor is None or tensor.shape != (rows, self.tensor.shape[1]) or tensor.dtype != self.tensor.dtype:
+                raise self._damaged(
+                    "the positions are not as their metadata say", f"{rows} rows", str(tensor and tensor.shape)
+                )
+        return tensors[0]
+
     def _find_recorded(self, name: str) -> dict[str, Any]:
         """Size and sha256 of a file, found by the end of its name: all files may have been renamed together."""
         files = self.config.get("files")
@@ -298,13 +180,18 @@ class Bundle:
         raise self._damaged(f"{CONFIG} does not say what {name} should be", "its bytes and sha256", shown(str(files)))
 
     def _compare(self) -> None:
-        for name in ("rows", "dim", "dtype", "padding_idx", "unk_idx", "format_version"):
-            if self.config.get(name) != self.facts.get(name):
+        for name in ("rows", "dim", "dtype", "padding_idx", "unk_idx", "format_version", "scale", "train"):
+            if canonical(self.config.get(name)) != canonical(self.facts.get(name)):  # as 0, 0.0 and False are equal
                 raise self._damaged(
                     f"{CONFIG} and the tensors disagree about {name}",
                     str(self.facts.get(name)),
                     shown(str(self.config.get(name))),
                 )
+        ranges, single = self.config.get("train_rows"), self.config["train"] in ("new", "rows")
+        if single != (ranges is not None) or (ranges and ranges[-1][1] > self.facts["rows"]):
+            raise self._damaged(
+                "the rows that train are none", f"ranges up to {self.facts['rows']}", shown(str(ranges))
+            )
         for name in (MODEL, VOCAB):
             path = self.target.paths[name]
             recorded = self.recorded[name]["bytes"]
@@ -331,7 +218,7 @@ def compare_with_existing(target: Target, config: dict[str, Any]) -> None:
     import hashlib
 
     existing = Bundle(target.label)
-    keys = config.keys() | existing.config.keys()
+    keys = (config.keys() | existing.config.keys()) - {"self_sha256"}  # of all the others
     differing = sorted(key for key in keys if config.get(key) != existing.config.get(key))
     for name in (MODEL, VOCAB):
         with open(target.paths[name], "rb") as file:
@@ -394,7 +281,45 @@ def _is_special(entry: object) -> bool:
     return isinstance(entry, dict) and all(isinstance(entry.get(name), kind) for name, kind in kinds.items())
 
 
+def _are_positions(value: Any) -> bool:
+    """Whether they have the form in which vec2emb.json records a position table."""
+    if not isinstance(value, dict):
+        return value is None
+    num: Any
+    offset: Any
+    num, offset, padding, keys = map(value.get, ("num", "offset", "padding_idx", "keys"))
+    return (
+        isinstance(value.get("kind"), str)
+        and type(value.get("trains")) is bool
+        and (type(num), type(offset)) == (int, int)
+        and num > 0 <= offset
+        and (padding is None or (type(padding) is int and 0 <= padding < offset))
+        and isinstance(keys, list)
+        and keys != []
+        and all(isinstance(key, str) for key in keys)
+    )
+
+
+def _is_scale(value: object) -> bool:
+    if not isinstance(value, dict):
+        return value is None
+    factor: Any = value.get("factor")
+    return type(factor) in (int, float) and 0 < factor < float("inf")
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or (isinstance(value, dict) and are_ranges(value.get("rows")))
+
+
 _SHAPES: dict[str, Callable[[Any], bool]] = {
+    "positions": _are_positions,
+    "scale": _is_scale,
+    "steps": lambda value: value is None or (isinstance(value, list) and all(isinstance(one, dict) for one in value)),
+    "train": lambda value: value in ("all", "none", "new", "rows"),
+    "train_rows": lambda value: value is None or are_ranges(value),
+    "missing": _is_missing,
+    "key_style": lambda value: value is None or (isinstance(value, str) and value in STYLES),
+    "tied_head": lambda value: value is None or isinstance(value, str),
     "specials": lambda value: isinstance(value, list) and all(map(_is_special, value)),
     "source": lambda value: value is None or isinstance(value, dict),
     "options": lambda value: isinstance(value, dict),
@@ -413,6 +338,12 @@ def load(bundle: str | os.PathLike[str]) -> Table:
         BundleError: its files are damaged or do not belong together.
     """
     from .table import Table
+
+    return Table.mapped(*open_bundle(bundle))
+
+
+def open_bundle(bundle: str | os.PathLike[str]) -> tuple[Bundle, Vocabulary]:
+    """The files of a bundle, and the vocabulary that belongs to its table; raises what `load` raises."""
     from .vocabulary import Vocabulary
 
     opened = Bundle(bundle)
@@ -426,7 +357,7 @@ def load(bundle: str | os.PathLike[str]) -> Table:
     )
     if len(vocab) != facts["rows"]:
         raise opened._damaged(f"{VOCAB} and the table differ in length", f"{facts['rows']} lines", str(len(vocab)))
-    return Table.mapped(opened, vocab)
+    return opened, vocab
 
 
 def save(

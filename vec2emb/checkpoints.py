@@ -82,6 +82,11 @@ class Resized(NamedTuple):
     copied: tuple[str, ...]
     notes: tuple[str, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        tables, changes = ([one._asdict() for one in items] for items in (self.tables, self.changes))
+        return {**self._asdict(), "tables": tables, "changes": changes}
+
 
 class _Length(NamedTuple):
     """A maximum length in a configuration: its dotted name, the part that has it, its name in there."""
@@ -127,9 +132,9 @@ def resize_positions(
     notes: list[str] = []
     tables: list[ResizedTable] = []
     fresh: Fresh = {}
-    for name, at in _find(source, key):
-        info, table = _load(source.shards[at], name)
-        front = _reserved(source, name, table, notes) if offset is None else offset
+    for name, at in find_tables(source, key):
+        info, table = load_table(source.shards[at], name)
+        front = reserved_rows(source, name, table, notes) if offset is None else offset
         try:
             new = resize(
                 table, to, method=method, offset=front, alpha=alpha, keep=keep, align_corners=align_corners, seed=seed
@@ -173,7 +178,7 @@ def resize_positions(
     return Resized(source.label, os.fspath(out), method, *done)
 
 
-def _find(source: Checkpoint, key: str | None) -> list[tuple[str, str]]:
+def find_tables(source: Checkpoint, key: str | None) -> list[tuple[str, str]]:
     """The keys of the tables to resize, with their files."""
     known = [
         (name, at)
@@ -192,7 +197,7 @@ def _find(source: Checkpoint, key: str | None) -> list[tuple[str, str]]:
     return found
 
 
-def _load(shard: Shard, key: str) -> tuple[TensorInfo, Matrix]:
+def load_table(shard: Shard, key: str) -> tuple[TensorInfo, Matrix]:
     """A table: float64[rows, dim] where it is bfloat16, else of its own type."""
     info = shard.header.tensors[key]
     if info.dtype not in _FLOATS or len(info.shape) != 2:
@@ -235,7 +240,7 @@ def bfloat16_bits(values: Float64) -> NDArray[np.uint16]:
     return result
 
 
-def _reserved(source: Checkpoint, key: str, table: Matrix, notes: list[str]) -> int:
+def reserved_rows(source: Checkpoint, key: str, table: Matrix, notes: list[str]) -> int:
     """The rows in front of the first position, from the best evidence there is."""
     lengths = _lengths(source.config, key)
     part = lengths[0].part if lengths else source.config

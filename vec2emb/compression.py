@@ -373,11 +373,10 @@ class _ZstdFrame:
         elif have < 3:
             return None
         else:
-            block = self._number(self._at, 3)
+            block = int.from_bytes(self._input[self._at : self._at + 3], "little")
             kind, length = block >> 1 & 3, block >> 3
-            if kind == 3 or length > self._BLOCK:
-                raise ValueError("a block that cannot be")
-            size = 3 + (1 if kind == 1 else length)  # 1: one byte, many times
+            # Kind 1 is one byte, many times. A larger block is none: the library says so, once it sees that.
+            size = 3 + (1 if kind == 1 else min(length, self._BLOCK))
         return size if have >= size else None
 
     def _header_size(self, have: int) -> int:
@@ -410,9 +409,6 @@ class _ZstdFrame:
         if self.eof and not self._object.eof:
             raise ValueError("the frame does not end where it says")
         return output
-
-    def _number(self, start: int, size: int) -> int:
-        return int.from_bytes(self._input[start : start + size], "little")
 
 
 def _window(header: bytes) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
@@ -119,6 +120,8 @@ class Engine:
         self._limit = limit
         self._workers = min(workers or _cores(), MAX_WORKERS)
         self._reading = threading.Lock()
+        self._ended: list[threading.Thread] = []
+        self._all_ended = threading.Event()
         self._turn = threading.Condition()
         self._tickets = 0  # blocks taken
         self._selected = 0  # blocks whose selection is done
@@ -138,19 +141,24 @@ class Engine:
         Raises:
             Vec2embError: the first fault of the source, in its order.
         """
-        threads = [threading.Thread(target=self._work, name=f"vec2emb-{i}") for i in range(self._workers)]
-        for thread in threads:
-            thread.start()
+        threads: list[threading.Thread] = []
         try:
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(0.1)
-                    if progress is not None:
-                        progress(*source_progress())
+            for i in range(self._workers):
+                threads.append(threading.Thread(target=self._work_to_end, name=f"vec2emb-{i}"))
+                threads[-1].start()
+            all_ended = False
+            while not all_ended:
+                all_ended = self._all_ended.wait(0.1)
+                if progress is not None:
+                    progress(*source_progress())
         finally:
-            # An interrupt, or an error in `progress`: no thread outlives the call.
+            # An interrupt, an error in `progress`, no thread to be had: none outlives the call. Threads are joined only
+            # once they are through: interrupted in `join`, Python takes a running thread for one that has ended.
             self._halt()
-            for thread in threads:
+            started = [thread for thread in threads if thread.ident is not None]
+            while len(self._ended) < len(started):
+                time.sleep(0.005)
+            for thread in started:
                 thread.join()
         self._raise_first_failure()
         return self.counts
@@ -174,6 +182,14 @@ class Engine:
             self._pass_turn(ticket)
             self._mark_written(ticket)
         return True
+
+    def _work_to_end(self) -> None:
+        try:
+            self._work()
+        finally:
+            self._ended.append(threading.current_thread())
+            if len(self._ended) == self._workers:
+                self._all_ended.set()
 
     def _work(self) -> None:
         rows, buffer, out = Rows(), bytearray(), bytearray()

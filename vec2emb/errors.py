@@ -106,12 +106,14 @@ class Vec2embError(Exception):
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.code, self.message, self.__dict__.copy())
+        # An ImportError keeps `path` outside of its dictionary.
+        return _rebuild, (type(self), self.code, self.message, {**self.__dict__, "path": self.path})
 
 
 def _rebuild(kind: type[Vec2embError], code: str, message: str, state: dict[str, Any]) -> Vec2embError:
     error = kind(code, message)
-    error.__dict__.update(state)
+    for name, value in state.items():
+        setattr(error, name, value)
     return error
 
 

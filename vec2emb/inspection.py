@@ -58,7 +58,9 @@ class Inspection:
 
     def __str__(self) -> str:
         lines = [f"{self.path}: {self.kind}"]
-        lines += [f"  {name.replace('_', ' ')}: {_plain(value)}" for name, value in self.facts.items()]
+        lines += [
+            f"  {name.replace('_', ' ')}: {_plain(value)}" for name, value in self.facts.items() if value is not None
+        ]
         lines += [
             f"  ok: {check['check']}" if check["ok"] else f"  FAILED: {check['check']} ({check['found']})"
             for check in self.checks
@@ -69,6 +71,8 @@ class Inspection:
 def _plain(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(repr(item) if isinstance(item, str) else str(item) for item in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={item}" for name, item in value.items() if item not in (None, False, []))
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return str(value)
@@ -150,13 +154,13 @@ def _nowhere(id: int, rows: memoryview) -> None:
 
 
 def _first_tokens(opened: Pass) -> list[bytes]:
-    """The first tokens, without reading on."""
+    """The first tokens, without reading on; of rows that are faulty there is none to show."""
     rows, buffer = Rows(), bytearray()
-    size, _ = opened.reader.read(buffer, rows)
-    if not size:
-        return []
-    opened.reader.scan(buffer, size, rows)
-    return [rows.token(buffer, row) for row in range(min(rows.count, SHOWN_TOKENS))]
+    first: list[bytes] = []
+    while len(first) < SHOWN_TOKENS and (size := opened.reader.read(buffer, rows)[0]):
+        opened.reader.scan(buffer, size, rows)
+        first += [rows.token(buffer, row) for row in range(rows.count) if not rows.fault_of(row)[0]]
+    return first[:SHOWN_TOKENS]
 
 
 def _inspect_tensors(label: str) -> Inspection:

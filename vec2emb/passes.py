@@ -11,8 +11,7 @@ from ._kernel.codes import Nonfinite
 from .bundle import largest
 from .engine import BLOCK, Counts, Engine, Policy
 from .errors import HeaderError, InputError, UsageError, Vec2embWarning
-from .formats import detect, rows_reader, why_not_meant
-from .formats.detection import ReadAs
+from .formats import ReadAs, detect, rows_reader, why_not_meant
 from .progress import ProgressLike, progress_of
 from .report import collect_warnings
 from .selection import Selection

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from .bundle import BundleWriter, compare_with_existing
+from .bundle import compare_with_existing
+from .bundlewriter import BundleWriter
 from .errors import UsageError, VocabularyError, shown
 from .expectations import Expectations, ExpectLike
+from .modelplan import ModelPlan, ScaleLike
 from .passes import ReadOptions, open_pass
 from .placement import Placement, planned_inits
 from .planning import Plan, check_missing
+from .positionplan import PositionPlan
 from .progress import ProgressLike
 from .publishing import MODEL, Publication, Target
 from .report import FEW, Report, announce
@@ -19,7 +23,11 @@ from .rowreport import RowReport
 from .selection import Selection
 from .sources import SourceLike
 from .special import SpecialLike
+from .trainrows import TrainLike, TrainRows
 from .wordlist import WordsLike
+
+if TYPE_CHECKING:
+    from .corpus.words import CorpusLike
 
 
 def convert(
@@ -35,6 +43,11 @@ def convert(
     binary_dtype: str | None = None,
     byte_order: str | None = None,
     vocab: WordsLike | None = None,
+    corpus: CorpusLike | None = None,
+    tokenizer: str = "whitespace",
+    field: str | None = None,
+    min_count: int = 1,
+    max_size: int | None = None,
     missing: str = "normal",
     only: WordsLike | None = None,
     case_fallback: bool = False,
@@ -50,7 +63,17 @@ def convert(
     specials_at: str = "start",
     seed: int = 0,
     dtype: str = "float32",
+    positions: str = "none",
+    max_positions: int | None = None,
+    position_preset: str | None = None,
+    train_positions: bool | None = None,
+    scale: ScaleLike = "none",
+    train_rows: TrainLike | None = None,
     freeze: bool = False,
+    key_style: str = "plain",
+    word_key: str | None = None,
+    position_key: str | None = None,
+    tied_head: str | None = None,
     license: str | None = None,
     source_url: str | None = None,
     if_exists: str = "error",
@@ -75,18 +98,23 @@ def convert(
         encoding: of the tokens: UTF-8, or any other that holds ASCII as it is.
         encoding_errors: at a token that is not in the encoding raise an `error`, or take it with U+FFFD (`replace`) or
             with the bytes written out (`escape`).
-        binary_dtype: of the values of Word2Vec binary: `float16`, `float32`, `float64`. Saying it switches off the check
-            whether the values are plausible.
+        binary_dtype: of the values of Word2Vec binary: `float16`, `float32`, `float64`. Saying it switches off the
+            check whether the values are plausible.
         byte_order: of the same: `little`, `big`; likewise.
         vocab: words whose rows are the table's rows, line by line: a file (text, vocab.json or tokenizer.json), a list,
             a mapping {token: id} or a `Vocabulary`. If it holds padding and unknown, every id stays; if it holds
             neither, both go in front.
+        corpus: instead of `vocab`, text whose tokens are the words, the most frequent first: files, folders, patterns,
+            URLs, as `count_tokens` takes them, or the counts that it gives. Special tokens among them are left out.
+        tokenizer, field: how the corpus is read, as in `count_tokens`.
+        min_count: of the corpus, leave out tokens that come less often.
+        max_size: of the corpus, keep at most so many tokens.
         missing: the row of a word of `vocab` that the file lacks: `normal`, `mean`, `zeros`, `uniform`, or `error`.
         only: words to keep, in the order of the file; the others are left out.
         case_fallback: a word of `vocab` or `only` that the file lacks takes the row of its lower-case, capitalised or
             upper-case spelling.
-        lowercase: lower-case the file's tokens; of those that become the same the one that was lower-case wins, else
-            the first.
+        lowercase: lower-case the tokens of the file and of the corpus; of the file's that become the same the one that
+            was lower-case wins, else the first.
         duplicates: of rows with the same token take the `first`, the place of the first and the vector of the `last`,
             or raise an `error`.
         bad_rows: raise an `error` at a faulty row, or `skip` and count it.
@@ -102,7 +130,20 @@ def convert(
         specials_at: put the special tokens at the `start` or at the `end`.
         seed: of the random rows.
         dtype: `float32`, `float16` or `bfloat16`.
-        freeze: record that the table is not to be trained.
+        positions: add a table of positions: `none`, `learned` or `sinusoidal`.
+        max_positions: how many positions a text may use.
+        position_preset: whose sinusoids: `vaswani`, `xlm`, `marian`, `t2t`, `fairseq`, `whisper` or `musicgen`.
+        train_positions: whether the positions train; by default a learned table does and a sinusoidal one does not.
+        scale: what words are to be multiplied by before positions are added, recorded and applied by the module:
+            `none`, `sqrt-dim`, `unit-rms` (their mean square becomes 1), `match-positions` (as long as these), or a
+            number.
+        train_rows: the rows that are to train, recorded and applied by the module: `all`, `none`, `new` (special tokens
+            that were set, and missing words), a file of words, words, or ids. The padding row never trains.
+        freeze: short for `train_rows="none"`.
+        key_style: whose names the tensors have: `plain`, `bert`, `roberta`, `gpt2`, `bart`, `fairseq` or `clip`. It
+            also says how many rows of the position table stand in front of the first position, and for what.
+        word_key, position_key: other names for the two.
+        tied_head: name of the output head that shares the word table, recorded; by default that of the style.
         license: SPDX identifier of the vectors' licence, recorded.
         source_url: where the file came from, recorded.
         if_exists: what to do about a bundle that stands there: `error`, `replace` it, or `keep` it if this
@@ -130,14 +171,31 @@ def convert(
         encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member,
     )  # fmt: skip
     policy = read.policy()
+    if corpus is not None:
+        from .corpus.words import refuse_early, words_of
+
+        if vocab is not None or only is not None:
+            raise UsageError("two-word-lists", "rows follow a corpus, a vocabulary, or a list of words to keep")
+        refuse_early(None if dry_run else output, if_exists)
+        specials = list(specials)
+        vocab = words_of(
+            corpus, specials, pad=pad, unk=unk, tokenizer=tokenizer, lowercase=lowercase, field=field,
+            min_count=min_count, max_size=max_size, threads=threads, progress=progress,
+        )  # fmt: skip
+    elif (tokenizer, field, min_count, max_size) != ("whitespace", None, 1, None):
+        raise UsageError("corpus-missing", "only a corpus is counted", hint="add corpus= or --corpus PATH")
     plan = Plan(
         pad, unk, unk_init, specials, specials_at, vocab, only, case_fallback, lowercase, duplicates,
         note_events=row_report is not None,
     )  # fmt: skip
     check_missing(missing, given=vocab is not None)
+    position_plan = PositionPlan.asked(positions, max_positions, position_preset, train_positions, seed)
+    model = ModelPlan.parse(position_plan, scale, key_style, word_key, position_key, tied_head)
+    train = TrainRows.parse(train_rows, True if freeze else None) or TrainRows("all")
+    has_padding = any(special.role == "padding" for special in plan.specials)
     expected = Expectations.parse(expect)
     if dry_run:
-        report = _rehearse(source, read, plan, missing, freeze)
+        report = _rehearse(source, read, plan, missing, model, train)
         expected.check(report, None)
         announce(report.warnings, strict)
         report.seconds = time.monotonic() - begun
@@ -151,6 +209,7 @@ def convert(
         RowReport(row_report) as row_lines,
         BundleWriter(publication, opened.detected.dim, dtype) as writer,
     ):
+        model.check(opened.detected.dim, has_padding)
         selection = plan.selection(opened.expected_rows)
         row_lines.follow(selection)
         waiting = writer.waiting_rows() if selection.indirect else None
@@ -159,13 +218,23 @@ def convert(
         _refuse_missing(selection, missing, opened.source.label)
         inits = placement.finish(seed, missing)
         report = Report(opened.source, opened.detected, counts, selection)
-        report.describe_plan(dtype, freeze, missing, inits)
-        report.warnings = found
+        report.describe_plan(dtype, missing, inits)
+        entrance = model.make_table(report.dim, report.padding_idx)
+        rows = (block for start, stop in report.rows_of_file() for block in writer.rows.blocks(start, stop))
+        entrance = entrance.measure(rows, report.dim)
+        report.describe_model(entrance, train)
+        report.warnings = [*found, *filter(None, [entrance.warning(target.label)])]
         expected.check(report, None)
-        announce(found, strict)
-        options = {**read.recorded(), **plan.recorded(), "missing": missing, "seed": seed, "freeze": freeze}
+        announce(report.warnings, strict)
+        options = {**read.recorded(), **plan.recorded(), "missing": missing, "seed": seed,
+                   "positions": positions, "max_positions": max_positions, "position_preset": position_preset,
+                   "train_positions": train_positions, "scale": model.scale.asked, "train_rows": train.kind,
+                   "key_style": key_style, "word_key": word_key, "position_key": position_key,
+                   "tied_head": tied_head}  # fmt: skip
         details = {**report.details(license, source_url), "options": options}
-        report.config = writer.finish(len(selection), selection.vocabulary(), report.facts(), details)
+        report.config = writer.finish(
+            len(selection), selection.vocabulary(), report.facts(), details, entrance.tensors()
+        )
         expected.check(report, report.config["files"][target.file_name(MODEL)]["sha256"])
         if if_exists == "keep" and not target.is_free():
             compare_with_existing(target, report.config)
@@ -178,14 +247,17 @@ def convert(
     return report
 
 
-def _rehearse(source: SourceLike, read: ReadOptions, plan: Plan, missing: str, freeze: bool) -> Report:
+def _rehearse(
+    source: SourceLike, read: ReadOptions, plan: Plan, missing: str, model: ModelPlan, train: TrainRows
+) -> Report:
     """Detect, scan and select: what a conversion would give, as far as that can be told without numbers."""
     with open_pass(source, read) as opened:
         selection = plan.selection(opened.expected_rows)
         counts, found = opened.run(selection, _nowhere, fill=False)
         _refuse_missing(selection, missing, opened.source.label)
         report = Report(opened.source, opened.detected, counts, selection)
-    report.describe_plan(read.dtype, freeze, missing, planned_inits(selection))
+    report.describe_plan(read.dtype, missing, planned_inits(selection))
+    report.describe_model(model.make_table(report.dim, report.padding_idx), train)
     report.warnings, report.dry_run = found, True
     return report
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from math import isfinite
 
-from .bundle import PIECE, RowFile
+from .bundlewriter import PIECE, RowFile
 from .errors import InputError, shown
 from .initialize import Statistics, initial_vector
 from .selection import Selection
@@ -77,7 +78,8 @@ class Placement:
         return inits
 
     def _put(self, row: int, vector: array[float], token: str, init: str) -> None:
-        if any(not abs(value) <= self._limit for value in vector):
+        # A copy is as the policies of the file's rows let it be.
+        if not init.startswith("token:") and not all(isfinite(v) and abs(v) <= self._limit for v in vector):
             raise InputError(
                 "out-of-range",
                 f"the row of {shown(token)} ({init}) does not fit the type",

@@ -119,4 +119,7 @@ def _own_name(token: str | None, usual: str, words: WordList, role: str) -> str 
 
 
 def _facts_of(words: WordList | None) -> dict[str, Any] | None:
-    return None if words is None else {"name": words.label, "words": len(words.vocab), "sha256": words.vocab.sha256}
+    if words is None:
+        return None
+    facts = {"name": words.label, "words": len(words.vocab), "sha256": words.vocab.sha256}
+    return facts if words.corpus is None else {**facts, "corpus": words.corpus}

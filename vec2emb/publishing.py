@@ -250,7 +250,7 @@ def _take_lock(target: Target) -> int:
     """Make or take over the lock file and lock it; the descriptor that holds the lock."""
     while True:
         lock = os.open(target.lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
-        if not _try_lock(lock):
+        if not try_lock(lock):
             os.close(lock)
             raise TryAgainError(
                 "target-busy",
@@ -258,7 +258,7 @@ def _take_lock(target: Target) -> int:
                 path=target.label,
                 hint="wait for it, then try again",
             )
-        if _same_file(lock, target.lock):
+        if same_file(lock, target.lock):
             return lock
         os.close(lock)  # its owner finished, and removed it, just before it was locked
 
@@ -311,7 +311,7 @@ def _move_files_in(target: Target) -> None:
     os.unlink(os.path.join(target.hidden, _READY))
 
 
-def _move_to_free(source: str, path: str) -> None:
+def move_to_free(source: str, path: str) -> None:
     """Give a file its final name, which must be free."""
     try:
         os.link(source, path)  # fails, in one step, where somebody was faster
@@ -325,7 +325,8 @@ def _move_to_free(source: str, path: str) -> None:
 
 def _clear(folder: str, into: str | None) -> None:
     """Remove a folder of ours; what is not ours in it is moved `into` another, or left where it is if there is none."""
-    ours = (MODEL, VOCAB, CONFIG, _READY, SCRATCH, WAITING)  # the tensors first: `_unlink_files` tells by them what is under way
+    # The tensors first: `_unlink_files` tells by them what is under way.
+    ours = (MODEL, VOCAB, CONFIG, _READY, SCRATCH, WAITING)
     foreign = [name for name in os.listdir(folder) if name not in ours]
     if into is not None:
         for name in foreign:
@@ -435,7 +436,8 @@ def _is_config(path: str) -> bool:
     return isinstance(config, dict) and "format_version" in config
 
 
-def _same_file(descriptor: int, path: str) -> bool:
+def same_file(descriptor: int, path: str) -> bool:
+    """Whether a path still leads to the file that is open."""
     try:
         ours, theirs = os.fstat(descriptor), os.lstat(path)
     except OSError:
@@ -451,7 +453,8 @@ def _are_same(a: str, b: str) -> bool:
         return False
 
 
-def _try_lock(descriptor: int) -> bool:
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file or folder; False if another process has. It is free again when its owner ends or closes it."""
     try:
         import fcntl
     except ImportError:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from ._kernel import TokenIndex
 from .bundle import DTYPES, HEADER_BYTES
 from .engine import Counts
 from .errors import InputError, Vec2embWarning, shown
 from .formats import Detected
+from .modelplan import Entrance
 from .selection import Selection
 from .sources import Source
 from .special import Special
+from .trainrows import Ranges, TrainRows, new_rows, ranges_of, rows_of_file
 
 FEW = 10  # names shown of many
 
@@ -45,7 +49,13 @@ class Report:
         absent: how many words of `only` the file lacks; `first_absent` names a few.
         fallbacks: how many words took the row of another spelling.
         all_lowercase: whether every token but the special ones is lower-case.
-        frozen: whether the table is recorded as not to be trained.
+        frozen: whether the table is recorded as not to be trained at all.
+        train: which rows are to train: `all`, `none`, `new` or `rows`; `training_rows` is how many these are.
+        keys: what the tensors are called: words first, then positions.
+        positions: the position table, as vec2emb.json records it, or None.
+        scale: what a module multiplies words by: `{kind, factor}`, or None.
+        word_norm, position_norm: root mean square length of the file's rows and of the positions, where there are any;
+            `norm_ratio` is the first, scaled, by the second.
         dry_run: whether nothing was to be written.
         kept_existing: whether the target held the same bundle already, so that nothing was written.
         warnings: all that was odd, one entry a kind.
@@ -83,6 +93,14 @@ class Report:
         self.fallbacks = 0
         self.all_lowercase = False
         self.frozen = False
+        self.train = "all"
+        self.training_rows = 0
+        self.keys: list[str] = []
+        self.positions: dict[str, Any] | None = None
+        self.scale: dict[str, Any] | None = None
+        self.word_norm: float | None = None
+        self.position_norm: float | None = None
+        self.norm_ratio: float | None = None
         self.dry_run = False
         self.kept_existing = False
         self.warnings: list[Vec2embWarning] = []
@@ -91,6 +109,7 @@ class Report:
         self.config: dict[str, Any] = {}
         self._selection = selection
         self._missing_rows: list[int] = []
+        self._train_ranges: Ranges | None = None
         self._source = {
             "name": source.name,
             "format": detected.format,
@@ -104,10 +123,10 @@ class Report:
             "limited": counts.limited,
         }
 
-    def describe_plan(self, dtype: str, freeze: bool, missing: str, inits: list[str]) -> None:
+    def describe_plan(self, dtype: str, missing: str, inits: list[str]) -> None:
         """Add what was decided about the table's rows; `inits` says how each special token is set."""
         selection = self._selection
-        self.dtype, self.frozen = dtype, freeze
+        self.dtype = dtype
         _, width, _ = DTYPES[dtype]
         self.bytes = HEADER_BYTES + self.rows * self.dim * width
         for id, special, init in zip(selection.special_ids, selection.specials, inits, strict=True):
@@ -129,22 +148,46 @@ class Report:
         self.id_shift = None if arrangement is None else arrangement.shift
         self.all_lowercase = _all_lowercase(selection)
 
+    def describe_model(self, entrance: Entrance, train: TrainRows) -> None:
+        """Add how the table enters a model, and which of its rows train.
+
+        Raises:
+            UsageError, VocabularyError: a row that is to train is none.
+        """
+        self._entrance = entrance
+        self.keys = [entrance.names.word, *entrance.names.positions]
+        self.positions = entrance.details()["positions"]
+        self.scale = entrance.scale.recorded()
+        self.word_norm, self.position_norm = entrance.word_norm, entrance.position_norm
+        self.norm_ratio = entrance.ratio
+        if entrance.table is not None:
+            _, width, _ = DTYPES[self.dtype]
+            self.bytes += entrance.table.size * width * len(entrance.names.positions)
+        new = new_rows(self.specials, ranges_of(self._missing_rows))
+        ranges = train.ranges(self.rows, self.padding_idx, new, _row_finder(self._selection))
+        self.train, self.frozen, self._train_ranges = train.kind, train.kind == "none", ranges
+        padding = self.padding_idx is not None
+        every = 0 if self.frozen else self.rows - padding
+        self.training_rows = every if ranges is None else sum(stop - start for start, stop in ranges)
+
+    def rows_of_file(self) -> Ranges:
+        """The rows that come from the file."""
+        return rows_of_file(self.specials, ranges_of(self._missing_rows), self.rows)
+
     def facts(self) -> dict[str, Any]:
         """What the tensors' metadata hold beside the shape."""
-        return {
-            "padding_idx": self.padding_idx,
-            "positions": None,
-            "train": "none" if self.frozen else "all",
-            "unk_idx": self.unk_idx,
-        }
+        own = {"padding_idx": self.padding_idx, "train": self.train, "unk_idx": self.unk_idx}
+        return {**own, **self._entrance.facts()}
 
     def details(self, license: str | None, source_url: str | None) -> dict[str, Any]:
         """What vec2emb.json holds beside these: where every row comes from."""
         return {
+            **self._entrance.details(),
+            "train_rows": self._train_ranges,
             "lookup": self._selection.lookup,
             "all_lowercase": self.all_lowercase,
             "specials": self.specials,
-            "missing": {"init": self.missing_init, "rows": _ranges(self._missing_rows)},
+            "missing": {"init": self.missing_init, "rows": ranges_of(self._missing_rows)},
             "fallbacks": [[row, spelling] for row, spelling in self._selection.hits],
             "source": {**self._source, "license": license, "url": source_url},
         }
@@ -170,15 +213,18 @@ class Report:
         return f"<Report {self.rows} x {self.dim} from {self.source}, {len(self.warnings)} warnings>"
 
 
-def _ranges(rows: list[int]) -> list[list[int]]:
-    """Rising rows as [first, one past the last] of each run."""
-    ranges: list[list[int]] = []
-    for row in rows:
-        if ranges and ranges[-1][1] == row:
-            ranges[-1][1] = row + 1
-        else:
-            ranges.append([row, row + 1])
-    return ranges
+def _row_finder(selection: Selection) -> Callable[[str], int | None]:
+    """The row of a token; the index over the finished vocabulary is made when the first is asked for."""
+
+    @functools.cache
+    def index() -> TokenIndex:
+        return TokenIndex.over(b"".join(selection.vocabulary()))
+
+    def find(token: str) -> int | None:
+        row = index().get(token.encode())
+        return row if row >= 0 else None
+
+    return find
 
 
 def _all_lowercase(selection: Selection) -> bool:

@@ -190,7 +190,10 @@ class Selection:
             kept = rows.keep(self.rules.duplicates == "last")
         else:
             kept, error = self._keep_spelled_best(buffer, rows, base, label, spelled)
-        unwanted = self._specials_of_file(rows, base)
+        unwanted = set(self._specials_of_file(rows, base))
+        if spelled is None and self.rules.duplicates == "last":
+            # A later row with a fault, where such are skipped, takes nothing from the earlier one.
+            unwanted.update(row for row in rows.rows_in_state(State.SEEN) if rows.fault_of(row)[0])
         for row in unwanted:
             rows.drop(row)
         return kept - len(unwanted), error
@@ -283,6 +286,8 @@ class Selection:
         error = None
         kept: list[int] = []
         for row in sorted(rows.rows_in_state(State.NEW) + rows.rows_in_state(State.SEEN)):
+            if rows.fault_of(row)[0]:
+                continue
             id = rows.id_of(row)
             had, own = self._spelling[id], _LOWER if spelled[row] else _OTHER
             if had == own == _LOWER:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from .archives import HEAD as ARCHIVE_HEAD
-from .archives import Choice, Member, kind_of, open_tar, open_zip
+from .archives import Choice, Member, kind_of
 from .compression import HEAD as CODEC_HEAD
 from .compression import Codec, Decompressed, Read, codec_of
 from .errors import FormatError, InputError, SourceError, UsageError, shown
@@ -41,7 +41,7 @@ class Source:
 
     def __init__(self, raw: Any, label: str, name: str, size: int | None, owned: bool) -> None:
         self.label = label
-        self.name = _recordable(name)
+        self.name = name
         self.member: str | None = None
         self.size = size
         self.compression = "none"
@@ -111,6 +111,8 @@ class Source:
             InputError: there is, or the rest is cut or corrupt.
         """
         if self._finish is not None:
+            if self.failure is not None:  # it was met already, though the bytes in front of it are not used up
+                raise self.failure
             self._finish()
 
     def check_unchanged(self) -> None:
@@ -199,9 +201,13 @@ class Source:
                 found=f"one inside {self.compression}" if packed else "a pipe",
                 hint="decompress it first" if packed else "save it as a file first",
             )
+        from .archives.zip import open_zip
+
         return open_zip(self._raw, self._read_raw, choice)
 
     def _open_tar(self, choice: Choice) -> Member:
+        from .archives.tar import open_tar
+
         if self._rewind():
             return open_tar(self._raw, self._read_raw, choice)
         return open_tar(None, self._rest(), choice)
@@ -216,7 +222,7 @@ class Source:
     def _become(self, member: Member) -> None:
         self._back = b""
         self._read, self._finish = member.read, member.finish
-        self.member = _recordable(member.name)
+        self.member = member.name
         self.label = f"{self.label}/{member.name}"
         self.failure = None
         if member.packed is not None:
@@ -345,11 +351,6 @@ def _cannot_open(path: str, error: OSError | ValueError) -> InputError:
     )
 
 
-def _recordable(name: str) -> str:
-    """A name that UTF-8 can hold: bytes of a file's name that are no text are written out."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
 def _stat_of(raw: Any) -> tuple[int, int]:
     status = os.fstat(raw.fileno())
     return status.st_size, status.st_mtime_ns
@@ -404,7 +405,7 @@ class LineBlocks:
                 self._carry = bytes(memoryview(buffer)[cut:size])
                 self.offset += cut
                 return cut
-            if self.source.failure is not None:
+            if self._done and self.source.failure is not None:
                 raise self.source.failure
             if size >= self._row_limit:
                 raise SourceError(

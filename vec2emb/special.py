@@ -32,7 +32,7 @@ class Special(NamedTuple):
 
 def check_init(init: str) -> str:
     """The init itself, if there is one of that name."""
-    if not _INIT.fullmatch(init):
+    if not isinstance(init, str) or not _INIT.fullmatch(init):
         raise UsageError("unknown-init", "no such way to set a vector", expected=", ".join(INITS), found=repr(init))
     return init
 
@@ -63,7 +63,7 @@ def arrange(pad: str | None, unk: str | None, unk_init: str | None, specials: It
             raise UsageError(
                 "unk-init-alone", "there is no unknown token to set", hint="leave out --no-unk or --unk-init"
             )
-    named = [parse_special(item) if isinstance(item, str) else item for item in specials]
+    named = [_named(item) for item in specials]
     tokens = [token for token, _ in named]
     front: list[tuple[str, str | None]] = []
     if pad is not None and pad not in tokens:
@@ -79,13 +79,27 @@ def arrange(pad: str | None, unk: str | None, unk_init: str | None, specials: It
     return arranged
 
 
-def _special(token: str, init: str | None, pad: str | None, unk: str | None, unk_init: str | None) -> Special:
-    if not token or "\n" in token:
-        raise UsageError("special-token", "a special token is not empty and holds no line feed", found=shown(token))
+def _named(item: SpecialLike) -> tuple[str, str | None]:
+    if isinstance(item, str):
+        return parse_special(item)
+    if isinstance(item, tuple) and len(item) == 2:
+        return item
+    raise UsageError("specials-type", "a special token is TOKEN, TOKEN=INIT or (token, init)", found=repr(item))
+
+
+def _check_token(token: str) -> None:
+    if not isinstance(token, str) or not token or "\n" in token:
+        raise UsageError(
+            "special-token", "a special token is not empty and holds no line feed", found=shown(str(token))
+        )
     try:
         token.encode()
     except UnicodeEncodeError:
         raise UsageError("special-token", "a special token is Unicode text", found=shown(token)) from None
+
+
+def _special(token: str, init: str | None, pad: str | None, unk: str | None, unk_init: str | None) -> Special:
+    _check_token(token)
     if init is not None:
         check_init(init)
     if token == pad:

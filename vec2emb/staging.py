@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from .errors import TryAgainError
-from .publishing import _move_to_free, _same_file, _try_lock, exchange, sync, writing
+from .publishing import exchange, move_to_free, same_file, sync, try_lock, writing
 
 
 @contextlib.contextmanager
@@ -48,7 +48,7 @@ def staged(target: str, check: Callable[[], None], *, file: str | None = None) -
             undo.callback(_remove_if_empty, folder)
         lock = _take(hidden, target)
         undo.callback(os.close, lock)
-        undo.callback(lambda: shutil.rmtree(hidden) if _same_file(lock, hidden) else None)
+        undo.callback(lambda: shutil.rmtree(hidden) if same_file(lock, hidden) else None)
         _heal(hidden, aside, target)
         check()
         yield hidden
@@ -57,7 +57,7 @@ def staged(target: str, check: Callable[[], None], *, file: str | None = None) -
         check()
         if file is not None:
             # A target that was free is never lost, even if another program was faster than the move.
-            move = os.replace if os.path.lexists(target) else _move_to_free
+            move = os.replace if os.path.lexists(target) else move_to_free
             move(os.path.join(hidden, file), target)
         elif not os.path.lexists(target) or not os.listdir(target):
             os.rename(hidden, target)
@@ -85,12 +85,12 @@ def _take(hidden: str, label: str) -> int:
             lock = os.open(hidden, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0))
         except FileNotFoundError:
             continue  # its owner finished between the two calls
-        if not _try_lock(lock):
+        if not try_lock(lock):
             os.close(lock)
             raise TryAgainError(
                 "target-busy", "another run is writing there", path=label, hint="wait for it, then try again"
             )
-        if _same_file(lock, hidden):
+        if same_file(lock, hidden):
             return lock
         os.close(lock)  # its owner finished just before the lock: the name is free again
 
@@ -111,7 +111,7 @@ def _heal(hidden: str, aside: str, target: str) -> None:
 def _replace(hidden: str, aside: str, target: str) -> None:
     old = os.open(target, os.O_RDONLY)
     try:
-        _try_lock(old)  # it gets the hidden name: nobody may take it over while it is removed
+        try_lock(old)  # it gets the hidden name: nobody may take it over while it is removed
         if exchange(hidden, target):
             shutil.rmtree(hidden)
         else:

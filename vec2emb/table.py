@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .bundle import Bundle
+    from .bundlewriter import Tensors
+    from .explaining import Explanation
     from .report import Report
+    from .tensorfile import TensorInfo
+
+
+# What vec2emb.json says of the files themselves, and is written anew with them.
+OF_FILES = ("vec2emb_version", "format_version", "key", "rows", "dim", "dtype", "files", "self_sha256")
 
 
 class Table:
@@ -25,13 +32,21 @@ class Table:
         vocab: the `Vocabulary`, V tokens.
         vectors: float32[V, D], read-only. Of a float32 bundle they are mapped, and read only where they are used; of
             a float16 or bfloat16 one they are converted when they are first asked for.
+        positions: float32[P, D], read-only, the reserved rows in front included; None for a table without positions.
         config: the content of the bundle's vec2emb.json; empty for a table in memory.
         report: what reading found, for a table made by `read_vectors`; else None.
     """
 
-    def __init__(self, vocab: Vocabulary, vectors: NDArray[np.float32], config: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        vectors: NDArray[np.float32],
+        config: dict[str, Any] | None = None,
+        positions: NDArray[np.float32] | None = None,
+    ) -> None:
         self.vocab = vocab
         self.config: dict[str, Any] = config or {}
+        self._positions = positions
         self.report: Report | None = None
         self._vectors: NDArray[np.float32] | None = vectors
         self._bundle: Bundle | None = None
@@ -42,6 +57,7 @@ class Table:
         self = cls.__new__(cls)
         self.vocab, self.config, self.report = vocab, bundle.config, None
         self._bundle, self._vectors = bundle, None
+        self._positions = None if bundle.positions is None else stored_rows(bundle, tensor=bundle.positions)
         return self
 
     @classmethod
@@ -85,10 +101,17 @@ class Table:
         if self._vectors is None:
             if self._bundle is None:
                 raise AssertionError("a table has vectors or a bundle")
-            self._vectors = _map_vectors(self._bundle)
-        view = self._vectors.view()
-        view.flags.writeable = False
-        return view
+            self._vectors = stored_rows(self._bundle)
+        return _read_only(self._vectors)
+
+    @property
+    def positions(self) -> NDArray[np.float32] | None:
+        """float32[P, D], read-only, or None."""
+        return None if self._positions is None else _read_only(self._positions)
+
+    def stored(self) -> NDArray[Any]:
+        """[V, D] in the stored type: float32, float16, or uint16 that holds the bits of bfloat16; read-only."""
+        return self.vectors if self._bundle is None else raw_rows(self._bundle)
 
     @property
     def dim(self) -> int:
@@ -110,6 +133,12 @@ class Table:
         row: NDArray[np.float32] = self.vectors[self.vocab[token]].copy()
         return row
 
+    def explain(self, word: str) -> Explanation:
+        """Where the row of a word comes from; for a word that has none, which other spellings are there."""
+        from .explaining import explain_word
+
+        return explain_word(self, word)
+
     def __iter__(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Pairs of token and vector, in the order of the rows."""
         return zip(self.vocab, self.vectors, strict=True)
@@ -127,12 +156,13 @@ class Table:
     ) -> None:
         """Write the table as a bundle; the arguments are those of `vec2emb.save`.
 
-        A table that was loaded keeps the dtype and the freeze of its bundle, unless they are given.
+        A table that was loaded keeps what its bundle records: positions, scale, names, rows that train, where each row
+        came from; dtype and freeze can be given anew.
         """
-        from .bundle import BundleWriter, compare_with_existing, largest
+        from .bundle import compare_with_existing, largest
+        from .bundlewriter import BundleWriter
 
         dtype = self.config.get("dtype", "float32") if dtype is None else dtype
-        freeze = self.config.get("train") == "none" if freeze is None else freeze
         vectors, limit = self.vectors, largest(dtype)
         _refuse_values(vectors, limit, dtype, self.vocab)
         target = Target(path)
@@ -141,25 +171,47 @@ class Table:
                 step = max(1, (1 << 20) // (4 * vectors.shape[1]))
                 for row in range(0, len(vectors), step):
                     writer.rows.write(row, vectors[row : row + step].tobytes())
-                config = writer.finish(len(vectors), [bytes(self.vocab.blob)], *self._facts(freeze))
+                config = writer.finish(len(vectors), [bytes(self.vocab.blob)], *self._facts(freeze), self._tensors())
             if if_exists == "keep" and not target.is_free():
                 compare_with_existing(target, config)
             else:
                 publication.publish()
 
-    def _facts(self, freeze: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-        vocab = self.vocab
+    def _tensors(self) -> Tensors:
+        from .bundle import KEY
+        from .bundlewriter import Tensors
+
+        keys = (self.config.get("positions") or {}).get("keys", ())
+        return Tensors(self.config.get("key", KEY), tuple(keys), self._positions)
+
+    def _facts(self, freeze: bool | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the tensors' metadata hold, and what vec2emb.json holds beside it."""
+        from .positionplan import PositionPlan
+
+        vocab, known = self.vocab, self.config
+        positions = known.get("positions")
+        train = known.get("train", "all") if freeze is None else "none" if freeze else "all"
         facts = {
             "padding_idx": vocab.padding_idx,
-            "positions": None,
-            "train": "none" if freeze else "all",
+            "positions": None if positions is None else PositionPlan.of_recorded(positions).facts(),
+            "scale": known.get("scale"),
+            "train": train,
             "unk_idx": vocab.unk_idx,
+        }
+        details: dict[str, Any] = {
+            "key_style": known.get("key_style", "plain"),
+            "tied_head": known.get("tied_head"),
+            "positions": positions,
+            "train_rows": known.get("train_rows") if freeze is None else None,
         }
         roles = ((vocab.padding_idx, "padding"), (vocab.unk_idx, "unknown"))
         specials = [
             {"token": vocab.tokens[id], "id": id, "role": role, "init": "given"} for id, role in roles if id is not None
         ]
-        return facts, {"specials": specials, "source": None, "options": {"freeze": freeze}, "lookup": vocab.lookup}
+        details |= {"specials": specials, "source": None, "options": {}, "lookup": vocab.lookup}
+        # Of a table that was loaded, the record of where each row came from is kept.
+        kept = {name: known[name] for name in known if name not in {*facts, "train_rows", *OF_FILES}}
+        return facts, {**details, **kept}
 
 
 def _refuse_values(vectors: NDArray[np.float32], limit: float, dtype: str, vocab: Vocabulary) -> None:
@@ -184,18 +236,42 @@ def _refuse_values(vectors: NDArray[np.float32], limit: float, dtype: str, vocab
         )  # fmt: skip
 
 
-def _map_vectors(bundle: Bundle) -> NDArray[np.float32]:
+def _read_only(array: NDArray[np.float32]) -> NDArray[np.float32]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def raw_rows(bundle: Bundle, start: int = 0, stop: int | None = None, tensor: TensorInfo | None = None) -> NDArray[Any]:
+    """Rows of a bundle as they are stored, mapped: float32, float16, or uint16 that holds the bits of bfloat16."""
     import numpy as np
 
-    tensor = bundle.tensor
+    tensor = tensor or bundle.tensor
+    rows, dim = tensor.shape
+    count = (rows if stop is None else stop) - start
     kinds: dict[str, Any] = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+    kind = np.dtype(kinds[tensor.dtype])
     stored = np.frombuffer(
         bundle.data,
-        dtype=kinds[tensor.dtype],
-        count=tensor.shape[0] * tensor.shape[1],
-        offset=bundle.header.data_start + tensor.start,
+        dtype=kind,
+        count=count * dim,
+        offset=bundle.header.data_start + tensor.start + start * dim * kind.itemsize,
     )
+    return stored.reshape(count, dim)
+
+
+def stored_rows(
+    bundle: Bundle, start: int = 0, stop: int | None = None, tensor: TensorInfo | None = None
+) -> NDArray[np.float32]:
+    """float32[stop - start, D]: rows of a bundle, all by default; mapped where float32 is what it stores.
+
+    `tensor` is the word table, unless the position table is given.
+    """
+    import numpy as np
+
+    tensor = tensor or bundle.tensor
+    stored = raw_rows(bundle, start, stop, tensor)
     if tensor.dtype == "BF16":  # the upper half of a float32
         stored = (stored.astype(np.uint32) << 16).view(np.float32)
-    table: Any = stored.astype(np.float32, copy=False).reshape(tensor.shape)
+    table: Any = stored.astype(np.float32, copy=False)
     return table  # type: ignore[no-any-return]

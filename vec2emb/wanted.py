@@ -98,7 +98,7 @@ class GivenOrder(Selection):
 
     def rows_of_file(self, from_file: set[int]) -> Iterator[tuple[int, int]]:
         others = set(self.special_ids) - from_file
-        return _ranges_without(sorted({*self.missing(), *others}), self._rows)
+        return ranges_without(sorted({*self.missing(), *others}), self._rows)
 
     def _look_up(self, buffer: bytearray, rows: Rows) -> None:
         self.index.find_rows(buffer, rows)
@@ -205,7 +205,7 @@ class Fallback(Selection):
         return self._absent
 
     def rows_of_file(self, from_file: set[int]) -> Iterator[tuple[int, int]]:
-        return _ranges_without([row for row, source in enumerate(self.sources) if source < 0], len(self.sources))
+        return ranges_without([row for row, source in enumerate(self.sources) if source < 0], len(self.sources))
 
     def _look_up(self, buffer: bytearray, rows: Rows) -> None:
         self.index.find_rows(buffer, rows)
@@ -218,7 +218,7 @@ def spellings(word: str) -> list[str]:
     return list(dict.fromkeys([word, *(form(word) for form in other_forms("case-fallback"))]))
 
 
-def _ranges_without(rows: Sequence[int], count: int) -> Iterator[tuple[int, int]]:
+def ranges_without(rows: Sequence[int], count: int) -> Iterator[tuple[int, int]]:
     """The ranges of 0 .. count-1 between the given rows, which rise."""
     start = 0
     for row in rows:

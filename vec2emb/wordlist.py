@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from .errors import VocabularyError, shown
 from .vocabulary import Vocabulary
 
-WordsLike = str | os.PathLike[str] | Iterable[str] | Mapping[str, int]
-
 
 class WordList(NamedTuple):
     """Different words in order.
@@ -19,12 +17,17 @@ class WordList(NamedTuple):
         vocab: the words; word i is line i.
         label: name for messages and records: the base name of a file, or None for words in memory.
         pad, unk: the padding and unknown token that the file itself names, or None.
+        corpus: what is recorded of the corpus that the words come from, or None.
     """
 
     vocab: Vocabulary
     label: str | None
     pad: str | None = None
     unk: str | None = None
+    corpus: dict[str, Any] | None = None
+
+
+WordsLike = str | os.PathLike[str] | Iterable[str] | Mapping[str, int] | WordList
 
 
 def read_words(words: WordsLike) -> WordList:
@@ -34,6 +37,8 @@ def read_words(words: WordsLike) -> WordList:
         VocabularyError: a word stands twice, ids have gaps, or the file is no list of words.
         InputError: the file cannot be read.
     """
+    if isinstance(words, WordList):
+        return words
     if isinstance(words, Vocabulary):
         return WordList(words, None, words.pad_token, words.unk_token)
     if not isinstance(words, str | os.PathLike):

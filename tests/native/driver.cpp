@@ -11,6 +11,7 @@
 #include <map>
 
 #include "arithmetic.hpp"
+#include "counting.hpp"
 #include "dispatch.hpp"
 #include "token_index.hpp"
 
@@ -184,6 +185,45 @@ void tokens() {
     }
 }
 
+// Text in blocks of any size, counted, against a loop over its bytes.
+void counts() {
+    TokenCounter counter, half;
+    std::map<std::string, std::int64_t> expected;
+    for (int i = 0; i < 20; ++i) {
+        std::string text;
+        for (std::size_t n = below(200); n > 0; --n) {
+            text += below(2) ? PIECES[below(std::size(PIECES))] : std::string(1 + below(2), " \t\n\v\f\r"[below(6)]);
+        }
+        const Exact exact(text);
+        (below(2) ? counter : half).add_text(exact.view());
+        std::string token;
+        for (const char c : text + " ") {
+            if (c != ' ' && (c < '\t' || c > '\r')) {
+                token += c;
+            } else if (!token.empty()) {
+                ++expected[token];
+                token.clear();
+            }
+        }
+    }
+    counter.merge(half);
+    check(counter.size() == expected.size(), "the number of tokens", "");
+    const auto places = counter.by_bucket(1);
+    std::vector<char> lines(counter.nbytes()), numbers(8 * counter.size());
+    counter.write(places, lines.data(), numbers.data());
+    std::string sorted;
+    std::size_t at = 0;
+    std::map<std::string, std::int64_t, std::less<>> by_bytes(expected.begin(), expected.end());
+    for (const auto& [token, count] : by_bytes) {
+        sorted += token + LF;
+        check(load<std::int64_t>(numbers.data() + 8 * at++) == count, "a count", token);
+    }
+    check(sorted == std::string(lines.begin(), lines.end()), "the order of tokens", "");
+    TokenCounter again;
+    again.add_lines({lines.data(), lines.size()}, numbers.data(), counter.size());
+    check(again.total() == counter.total() && again.by_count().size() == counter.size(), "a sum", "");
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -193,6 +233,7 @@ int main(int count, char** arguments) {
         text_block(i % 2 ? best_loops() : PORTABLE);
         if (i % 4 == 0) record_block();
         if (i % 20000 == 0) tokens();
+        if (i % 50 == 0) counts();
     }
     std::printf("%lu blocks, no difference\n", blocks);
 }

@@ -5,6 +5,7 @@ built. `NAME` says which is in use, `WHY_SLOW` why it is the slow one (None if i
 """
 
 import os
+from importlib import import_module
 
 WHY_SLOW: str | None = None
 _wanted = os.environ.get("VEC2EMB_KERNEL", "")
@@ -15,18 +16,19 @@ if _wanted == "reference":
     WHY_SLOW = "VEC2EMB_KERNEL=reference asks for it"
 else:
     try:
-        from . import _native as _native_kernel
+        import_module("._native", __name__)
     except ImportError as error:
+        if isinstance(error, ModuleNotFoundError):
+            WHY_SLOW = "the native kernel was not built; with a C++ compiler at hand, install vec2emb again"
+        else:
+            WHY_SLOW = f"the native kernel cannot be loaded ({error})"
         if _wanted == "native":
-            raise ImportError(
-                f"VEC2EMB_KERNEL=native, but the native kernel cannot be loaded ({error}); "
-                "install a C++ compiler, then: pip install --force-reinstall --no-deps vec2emb"
-            ) from error
-        WHY_SLOW = f"the native kernel is not there ({error}); with a C++ compiler at hand, install vec2emb again"
+            raise ImportError(f"VEC2EMB_KERNEL=native, but {WHY_SLOW}") from error
 
 if WHY_SLOW is None:
     from ._native import (
         Rows,
+        TokenCounter,
         TokenIndex,
         add_rows,
         add_square_deviations,
@@ -35,6 +37,7 @@ if WHY_SLOW is None:
         check_text,
         fill_binary,
         fill_text,
+        format_rows,
         profile_text,
         scan_binary,
         scan_text,
@@ -44,6 +47,7 @@ if WHY_SLOW is None:
 else:
     from .reference import (  # type: ignore[assignment]
         Rows,
+        TokenCounter,
         TokenIndex,
         add_rows,
         add_square_deviations,
@@ -52,6 +56,7 @@ else:
         check_text,
         fill_binary,
         fill_text,
+        format_rows,
         profile_text,
         scan_binary,
         scan_text,
@@ -63,6 +68,7 @@ __all__ = [
     "NAME",
     "WHY_SLOW",
     "Rows",
+    "TokenCounter",
     "TokenIndex",
     "add_rows",
     "add_square_deviations",
@@ -71,6 +77,7 @@ __all__ = [
     "check_text",
     "fill_binary",
     "fill_text",
+    "format_rows",
     "profile_text",
     "scan_binary",
     "scan_text",

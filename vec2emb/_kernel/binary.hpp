@@ -26,8 +26,8 @@ inline std::size_t scan_binary(Bytes block, std::size_t dim, std::size_t width, 
         const Bytes token = block.substr(start, space - start);
         if (token.empty()) {
             row.blame(Fault::empty_token, start, values);
-        } else if (token.find('\0') != Bytes::npos) {
-            row.blame(Fault::nul_in_token, start, space);
+        } else if (token.find('\0') != Bytes::npos || token.find(LF) != Bytes::npos) {
+            row.blame(Fault::nul_in_token, start, space);  // no token has these: the records do not line up
         } else if (utf8 && !is_utf8(token)) {
             row.blame(Fault::invalid_utf8, start, space);
         } else if (token.find(CR) != Bytes::npos) {

@@ -12,8 +12,10 @@
 
 #include "arithmetic.hpp"
 #include "binary.hpp"
+#include "counting.hpp"
 #include "dispatch.hpp"
 #include "token_index.hpp"
+#include "writing.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -80,6 +82,8 @@ struct PyRows : Rows, Shared {};
 struct PyIndex : TokenIndex, Shared {
     using TokenIndex::TokenIndex;
 };
+
+struct PyCounter : TokenCounter, Shared {};
 
 nb::bytes to_bytes(Bytes bytes) { return nb::bytes(bytes.data(), bytes.size()); }
 
@@ -249,6 +253,17 @@ void cast(nb::handle source, nb::handle out, Size kind) {
     cast_rows(values.bytes(), target.data(), static_cast<Cast>(kind));
 }
 
+nb::bytes format(nb::handle tokens, nb::handle rows, Size dim) {
+    const std::size_t columns = positive(dim, "dim");
+    const Buffer names(tokens), values(rows);
+    std::string text;
+    {
+        const nb::gil_scoped_release release;
+        text = format_rows(names.bytes(), values.bytes(), columns);
+    }
+    return to_bytes(text);
+}
+
 nb::list tokens_of(const PyRows& rows, nb::handle data) {
     const Buffer buffer(data);
     const Turn turn(rows);
@@ -324,6 +339,63 @@ Size find(const PyIndex& index, nb::handle tokens, nb::handle out, Size missing)
     return first;
 }
 
+Size count_text(PyCounter& counter, nb::handle data, Size start, Size stop) {
+    const Buffer buffer(data);
+    if (start < 0 || start > stop || static_cast<std::uint64_t>(stop) > buffer.size()) {
+        throw std::invalid_argument("the text must lie within its buffer");
+    }
+    const auto first = static_cast<std::size_t>(start), size = static_cast<std::size_t>(stop - start);
+    const Turn turn(counter);
+    const nb::gil_scoped_release release;
+    const std::size_t invalid = counter.add_text(buffer.bytes().substr(first, size));
+    return invalid == Bytes::npos ? -1 : start + static_cast<Size>(invalid);
+}
+
+// Bytes of Python's that nobody has seen yet, so that they may still be written.
+nb::bytes fresh_bytes(std::size_t size) {
+    PyObject* const bytes = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size));
+    if (!bytes) throw nb::python_error();
+    return nb::steal<nb::bytes>(bytes);
+}
+
+// (tokens, each with its LF; counts), in an order.
+std::pair<nb::bytes, nb::bytes> written(const PyCounter& counter, const std::vector<TokenCounter::Place>& places) {
+    nb::bytes lines = fresh_bytes(counter.nbytes()), counts = fresh_bytes(8 * places.size());
+    char* const to_lines = PyBytes_AsString(lines.ptr());
+    char* const to_counts = PyBytes_AsString(counts.ptr());
+    {
+        const nb::gil_scoped_release release;
+        counter.write(places, to_lines, to_counts);
+    }
+    return {lines, counts};
+}
+
+std::pair<nb::bytes, nb::bytes> counts_by_count(const PyCounter& counter) {
+    const Turn turn(counter);
+    std::vector<TokenCounter::Place> places;
+    {
+        const nb::gil_scoped_release release;
+        places = counter.by_count();
+    }
+    return written(counter, places);
+}
+
+std::tuple<nb::bytes, nb::bytes, std::vector<Size>> counts_by_bucket(const PyCounter& counter, Size buckets) {
+    if (buckets < 1 || buckets > 1 << 16) {
+        throw std::invalid_argument(std::to_string(buckets) + " buckets, expected 1 to 65536");
+    }
+    const Turn turn(counter);
+    std::vector<TokenCounter::Place> places;
+    {
+        const nb::gil_scoped_release release;
+        places = counter.by_bucket(static_cast<std::uint32_t>(buckets));
+    }
+    std::vector<Size> sizes(static_cast<std::size_t>(buckets));
+    for (const auto& place : places) ++sizes[place.first];
+    const auto [lines, counts] = written(counter, places);
+    return {lines, counts, sizes};
+}
+
 Size signed_id(std::uint32_t id) { return id == NO_ID ? -1 : Size{id}; }
 
 nb::dict codes() {
@@ -374,6 +446,9 @@ void set_simd(const char* name) {
 }  // namespace
 
 NB_MODULE(_native, m) {
+    // An object that lives to the end of the interpreter, in a traceback or in a worker of a DataLoader, is no leak that
+    // a user can mend: say nothing of it on their stderr.
+    nb::set_leak_warnings(false);
     m.doc() = "The kernel in C++. `vec2emb._kernel.reference` says what each name does.";
 
     nb::class_<PyRows>(m, "Rows")
@@ -498,6 +573,32 @@ NB_MODULE(_native, m) {
             index.find_rows(buffer.bytes(), rows);
         }, "data"_a, "rows"_a);
 
+    nb::class_<PyCounter>(m, "TokenCounter")
+        .def(nb::init<>())
+        .def("__len__", [](const PyCounter& counter) { const Turn turn(counter); return counter.size(); })
+        .def_prop_ro("total", [](const PyCounter& counter) { const Turn turn(counter); return counter.total(); })
+        .def_prop_ro("nbytes", [](const PyCounter& counter) { const Turn turn(counter); return counter.nbytes(); })
+        .def_prop_ro("memory", [](const PyCounter& counter) { const Turn turn(counter); return counter.memory(); })
+        .def("add_text", &count_text, "data"_a, "start"_a, "stop"_a)
+        .def("add", [](PyCounter& counter, const nb::bytes& token, Size count) {
+            const Turn turn(counter);
+            counter.add(view_of(token), count);
+        }, "token"_a, "count"_a = 1)
+        .def("add_lines", [](PyCounter& counter, nb::handle blob, nb::handle counts) {
+            const Buffer lines(blob), times(counts);
+            if (times.size() % 8 != 0) throw std::invalid_argument("expected int64[n]");
+            const Turn turn(counter);
+            const nb::gil_scoped_release release;
+            counter.add_lines(lines.bytes(), times.data(), times.size() / 8);
+        }, "blob"_a, "counts"_a)
+        .def("merge", [](PyCounter& counter, const PyCounter& source) {
+            const Turn turn(counter), other(source);
+            const nb::gil_scoped_release release;
+            counter.merge(source);
+        }, "other"_a)
+        .def("by_count", &counts_by_count)
+        .def("by_bucket", &counts_by_bucket, "buckets"_a);
+
     m.def("scan_text", &scan_text, "data"_a, "size"_a, "dim"_a, "rows"_a, "utf8"_a = true);
     m.def("fill_text", &fill_text, "data"_a, "rows"_a, "start"_a, "stop"_a, "out"_a, "dim"_a, "nonfinite"_a,
           "unit_norm"_a, "limit"_a);
@@ -511,6 +612,7 @@ NB_MODULE(_native, m) {
     m.def("add_rows", &add, "sums"_a, "rows"_a, "dim"_a);
     m.def("add_square_deviations", &add_squares, "sums"_a, "means"_a, "rows"_a, "dim"_a);
     m.def("cast_rows", &cast, "source"_a, "out"_a, "kind"_a);
+    m.def("format_rows", &format, "tokens"_a, "rows"_a, "dim"_a);
 
     m.attr("codes") = codes();
     m.def("set_simd", &set_simd, "name"_a);

@@ -96,6 +96,8 @@ public:
         return address;
     }
 
+    std::size_t memory() const { return owned_pages_ * PAGE; }
+
     // Take in bytes that somebody else owns, without a copy; where they start.
     std::uint64_t adopt(Bytes bytes) {
         const std::uint64_t address = pages_.size() * PAGE;
@@ -110,9 +112,11 @@ private:
     char* end_ = nullptr;  // of what is used of the last page
     std::size_t room_ = 0;
     std::uint64_t next_ = 0;
+    std::size_t owned_pages_ = 0;
 
     void open(std::size_t size) {
         const std::size_t pages = (size + PAGE - 1) / PAGE;
+        owned_pages_ += pages;
         owned_.push_back(std::make_unique_for_overwrite<char[]>(pages * PAGE));
         next_ = pages_.size() * PAGE;
         end_ = owned_.back().get();
@@ -120,6 +124,27 @@ private:
         room_ = pages * PAGE;
         for (std::size_t i = 0; i < pages; ++i) pages_.push_back(end_ + i * PAGE);
     }
+};
+
+// Values of one type, numbered from 0, in pieces, so that growing copies nothing.
+template <class T>
+class Pieces {
+public:
+    std::size_t size() const { return size_; }
+    std::size_t memory() const { return pieces_.size() * PIECE * sizeof(T); }
+    T operator[](std::size_t i) const { return pieces_[i >> BITS][i & (PIECE - 1)]; }
+    T& operator[](std::size_t i) { return pieces_[i >> BITS][i & (PIECE - 1)]; }
+    void push(T value) {
+        if (size_ == pieces_.size() * PIECE) pieces_.push_back(std::make_unique_for_overwrite<T[]>(PIECE));
+        ++size_;
+        (*this)[size_ - 1] = value;
+    }
+
+private:
+    static constexpr int BITS = 14;
+    static constexpr std::size_t PIECE = std::size_t{1} << BITS;
+    std::vector<std::unique_ptr<T[]>> pieces_;
+    std::size_t size_ = 0;
 };
 
 class TokenIndex {
@@ -164,10 +189,41 @@ public:
     std::size_t size() const { return places_.size(); }
     std::uint64_t nbytes() const { return nbytes_; }
 
+    // Bytes that the index itself takes; those that somebody else owns are not among them.
+    std::size_t memory() const { return arena_.memory() + places_.memory() + (mask() + 1) * sizeof(Slot); }
+
     std::uint32_t add(Bytes token) {
         check_one_line(token);
         const std::uint32_t hash = hash_of(token), found = look_up(token, hash);
         return found == NO_ID ? insert(token, hash) : found;
+    }
+
+    // Put in the tokens that `next(token)` sets, until it returns false, and hand the id of each to `take(id, token)`, in
+    // order; `soon(id)` says of most a while before. None holds LF, and all stay where they are meanwhile.
+    template <class Next, class Soon, class Take>
+    void add_each(Next next, Soon soon, Take take) {
+        Batch batch;
+        std::uint32_t guesses[Batch::SIZE];
+        for (bool more = true; more;) {
+            std::size_t n = 0;
+            for (Bytes token; n < Batch::SIZE && (more = next(token)); ++n) batch.put(*this, n, token);
+            // A look-up goes from slot to place to token. Rather than wait at each step for memory, all tokens take the
+            // first step, then all the second.
+            for (std::size_t i = 0; i < n; ++i) {
+                guesses[i] = guess(batch.hashes[i]);
+                if (guesses[i] == NO_ID) continue;
+                prefetch(&places_[guesses[i]]);
+                soon(guesses[i]);
+            }
+            for (std::size_t i = 0; i < n; ++i) {
+                if (guesses[i] != NO_ID) prefetch(arena_.at(places_[guesses[i]] >> ADDRESS_SHIFT));
+            }
+            for (std::size_t i = 0; i < n; ++i) {
+                std::uint32_t id = guesses[i];
+                if (id == NO_ID || token(id) != batch.tokens[i]) id = look_up(batch.tokens[i], batch.hashes[i]);
+                take(id == NO_ID ? insert(batch.tokens[i], batch.hashes[i]) : id, batch.tokens[i]);
+            }
+        }
     }
 
     // NO_ID if it is not there.
@@ -261,27 +317,6 @@ private:
         return static_cast<std::size_t>(end - p);
     }
 
-    // One place for each id, in pieces, so that growing copies nothing.
-    class Places {
-    public:
-        std::size_t size() const { return size_; }
-        std::uint64_t operator[](std::size_t id) const { return pieces_[id >> BITS][id & (PIECE - 1)]; }
-        std::uint64_t& operator[](std::size_t id) { return pieces_[id >> BITS][id & (PIECE - 1)]; }
-        void push(std::uint64_t place) {
-            if (size_ == pieces_.size() * PIECE) {
-                pieces_.push_back(std::make_unique_for_overwrite<std::uint64_t[]>(PIECE));
-            }
-            ++size_;
-            (*this)[size_ - 1] = place;
-        }
-
-    private:
-        static constexpr int BITS = 14;
-        static constexpr std::size_t PIECE = std::size_t{1} << BITS;
-        std::vector<std::unique_ptr<std::uint64_t[]>> pieces_;
-        std::size_t size_ = 0;
-    };
-
     // Open addressing, linear probing from the hash's high bits on. An id of 0 in a slot means empty, so that fresh
     // memory of the system's, which is zero, need not be touched.
     struct Slot {
@@ -293,7 +328,7 @@ private:
 
     std::shared_ptr<void> owner_;  // of the bytes of a view
     Arena arena_;
-    Places places_;
+    Pieces<std::uint64_t> places_;
     std::unique_ptr<Slot[], Free> slots_;
     int bits_ = 0;  // 2^bits_ slots
     std::size_t linked_ = 0;
@@ -330,6 +365,13 @@ private:
             if (this->token(id) == token) return id;
         }
         return NO_ID;
+    }
+
+    // The first id of a token with this hash: nearly always the only one.
+    std::uint32_t guess(std::uint32_t hash) const {
+        std::size_t i = home(hash);
+        while (slots_[i].id_plus_one != 0 && slots_[i].hash != hash) i = (i + 1) & mask();
+        return slots_[i].id_plus_one - 1;  // of an empty slot: NO_ID
     }
 
     // The id of the token that comes next.

@@ -120,8 +120,11 @@ class Choice:
 
     def _commands(self, entries: list[Entry]) -> str:
         """What to run, to be copied."""
-        source = "-" if self.label == "<stdin>" else shlex.quote(self.label)
-        lines = [f"  vec2emb convert {source} --member {shlex.quote(entry.name)} -o OUT" for entry in entries[:_LISTED]]
+        if self.label == "<stream>":  # a file object, which only Python has
+            lines = [f"  member={entry.name!r}" for entry in entries[:_LISTED]]
+        else:
+            start = f"  vec2emb convert {'-' if self.label == '<stdin>' else shlex.quote(self.label)}"
+            lines = [f"{start} --member {shlex.quote(entry.name)} -o OUT" for entry in entries[:_LISTED]]
         return "\n".join(lines) + _and_more(len(entries))
 
     def _listed(self) -> str:

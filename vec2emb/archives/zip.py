@@ -83,8 +83,10 @@ class _Zip:
     def _start(self, info: zipfile.ZipInfo) -> int:
         """Where the data begin: behind a header of the member's own, whose length only it can tell."""
         start: int = info.header_offset
-        self._file.seek(start)
-        header = self._file.read(30)
+        header = b""
+        if 0 <= start < self._size:
+            self._file.seek(start)
+            header = self._file.read(30)
         if len(header) < 30 or not header.startswith(b"PK\3\4"):
             raise corrupt("zip", self._label, "no member begins where its directory says so")
         name, extra = struct.unpack("<HH", header[26:])
@@ -93,7 +95,7 @@ class _Zip:
 
 def _entry(info: zipfile.ZipInfo) -> Entry:
     kind = stat.S_IFMT(info.external_attr >> 16)
-    is_file = not info.is_dir() and kind in (0, stat.S_IFREG)
+    is_file = not info.filename.endswith("/") and kind in (0, stat.S_IFREG)
     method = info.compress_type
     unreadable = None
     if info.flag_bits & _ENCRYPTED:

@@ -8,9 +8,17 @@ from typing import Any, NoReturn
 import click
 
 from ..errors import UsageError, Vec2embError
+from .audit import audit
 from .convert import convert
+from .evaluate import evaluate
+from .explain import explain
+from .export import export
 from .inspect import inspect
-from .output import INTERRUPTED, TERMINATED, Terminated, fail, on_sigterm
+from .output import INTERRUPTED, TERMINATED, Terminated, fail, on_sigterm, stopped
+from .positions import positions
+from .similar import similar
+from .verify import verify
+from .vocab import vocab
 
 
 class _Main(click.Group):
@@ -46,6 +54,14 @@ def group() -> None:
 
 group.add_command(convert)
 group.add_command(inspect)
+group.add_command(vocab)
+group.add_command(audit)
+group.add_command(explain)
+group.add_command(similar)
+group.add_command(evaluate)
+group.add_command(verify)
+group.add_command(export)
+group.add_command(positions)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -71,11 +87,9 @@ def _run(words: list[str]) -> int:
         error.show()
         return 2
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted: nothing was left behind", err=True)
-        return INTERRUPTED
+        return stopped("interrupted", INTERRUPTED, with_json)
     except Terminated:
-        click.echo("terminated: nothing was left behind", err=True)
-        return TERMINATED
+        return stopped("terminated", TERMINATED, with_json)
     except BrokenPipeError:
         # Whoever read our output has gone; do not fail again when it is flushed at exit.
         sys.stdout = None

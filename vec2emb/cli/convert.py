@@ -7,9 +7,11 @@ from typing import Any
 import click
 
 from ..errors import UsageError
-from .output import HeadedCommand, emit, option, tell, warnings_said
+from ..keys import PRESETS, STYLES
+from .output import HeadedCommand, emit, option, tell, token, warnings_said
 
 INPUT, WORDS, ROWS, SPECIALS, OUTPUT, MACHINE = "Input", "Words", "Rows", "Special tokens", "Output", "Machine"
+POSITIONS, TRAINING = "Positions", "Training"
 
 
 @click.command(
@@ -37,12 +39,22 @@ INPUT, WORDS, ROWS, SPECIALS, OUTPUT, MACHINE = "Input", "Words", "Rows", "Speci
 @option(WORDS, "--vocab", metavar="FILE",
         help="Line i of FILE is row i; also a vocab.json or tokenizer.json. Padding and unknown keep their lines, "
              "or go in front if FILE has neither.")  # fmt: skip
+@option(WORDS, "--corpus", multiple=True, metavar="PATH",
+        help="Instead of --vocab: the words are the tokens of a text, the most frequent first. A file (text, .jsonl, "
+             "Parquet), folder, quoted pattern or URL; may be repeated.")  # fmt: skip
+@option(WORDS, "--min-count", type=int, metavar="N", default=1, show_default=True,
+        help="Of --corpus, leave out tokens that come less often.")  # fmt: skip
+@option(WORDS, "--max-size", type=int, metavar="N", help="Of --corpus, keep at most N tokens.")
+@option(WORDS, "--tokenizer", metavar="NAME", default="whitespace", show_default=True,
+        help="Of --corpus: whitespace, bert, regex:PATTERN or hf:FILE.")  # fmt: skip
+@option(WORDS, "--field", metavar="NAME", help="Of --corpus, the key or column that holds text.  [default: text]")
 @option(WORDS, "--missing", type=click.Choice(["normal", "mean", "zeros", "uniform", "error"]), default="normal",
-        show_default=True, help="Row of a word of --vocab that SOURCE lacks.")  # fmt: skip
+        show_default=True, help="Row of a word of --vocab or --corpus that SOURCE lacks.")  # fmt: skip
 @option(WORDS, "--only", metavar="FILE", help="Keep just the words of FILE, in the order of SOURCE.")
 @option(WORDS, "--case-fallback", is_flag=True,
         help="A word that SOURCE lacks takes its lower-case, capitalised or upper-case spelling.")  # fmt: skip
-@option(WORDS, "--lowercase", is_flag=True, help="Lower-case the tokens of SOURCE; its own lower-case row wins.")
+@option(WORDS, "--lowercase", is_flag=True,
+        help="Lower-case the tokens of SOURCE and --corpus; the lower-case row of SOURCE wins.")  # fmt: skip
 @option(ROWS, "--duplicates", type=click.Choice(["first", "last", "error"]), default="first", show_default=True,
         help="Which row of a token that stands twice.")  # fmt: skip
 @option(ROWS, "--bad-rows", type=click.Choice(["error", "skip"]), default="error", show_default=True,
@@ -50,22 +62,47 @@ INPUT, WORDS, ROWS, SPECIALS, OUTPUT, MACHINE = "Input", "Words", "Rows", "Speci
 @option(ROWS, "--nonfinite", type=click.Choice(["error", "keep", "zero"]), default="error", show_default=True,
         help="What to do at nan and inf.")  # fmt: skip
 @option(ROWS, "--unit-norm", is_flag=True, help="Scale each row to length 1; rows of zeros stay.")
-@option(SPECIALS, "--pad", metavar="TOKEN", default="<pad>", show_default=True, help="Padding token; its row is zero.")
+@option(
+    SPECIALS,
+    "--pad",
+    type=token,
+    metavar="TOKEN",
+    default="<pad>",
+    show_default=True,
+    help="Padding token; its row is zero.",
+)
 @option(SPECIALS, "--no-pad", is_flag=True, help="No padding token.")
-@option(SPECIALS, "--unk", metavar="TOKEN", default="<unk>", show_default=True, help="Unknown token.")
+@option(SPECIALS, "--unk", type=token, metavar="TOKEN", default="<unk>", show_default=True, help="Unknown token.")
 @option(SPECIALS, "--no-unk", is_flag=True, help="No unknown token.")
-@option(SPECIALS, "--unk-init", metavar="INIT",
+@option(SPECIALS, "--unk-init", type=token, metavar="INIT",
         help="Row of the unknown token: zeros, mean, normal, uniform or token:WORD.  "
              "[default: the file's own, else mean]")  # fmt: skip
-@option(SPECIALS, "--special", "specials", multiple=True, metavar="TOKEN[=INIT]",
+@option(SPECIALS, "--special", "specials", type=token, multiple=True, metavar="TOKEN[=INIT]",
         help="A further special token; may be repeated.  [default INIT: the file's own, else normal]")  # fmt: skip
 @option(SPECIALS, "--specials-at", type=click.Choice(["start", "end"]), default="start", show_default=True,
         help="Where the special tokens stand.")  # fmt: skip
 @option(SPECIALS, "--seed", type=int, default=0, show_default=True, help="Seed of the random rows.")
+@option(POSITIONS, "--positions", type=click.Choice(["none", "learned", "sinusoidal"]), default="none",
+        show_default=True, help="Add a table of positions; `vec2emb positions` has more to choose.")  # fmt: skip
+@option(POSITIONS, "--max-positions", type=int, metavar="N", help="How many positions a text may use.")
+@option(POSITIONS, "--position-preset", type=click.Choice(list(PRESETS)), help="Whose sinusoids.  [default: vaswani]")
+@option(POSITIONS, "--freeze-positions/--train-positions", "freeze_positions", default=None,
+        help="Record whether they train.  [default: a learned table does, a sinusoidal one does not]")  # fmt: skip
+@option(POSITIONS, "--scale", metavar="SCALE", default="none", show_default=True,
+        help="What the module multiplies words by: none, sqrt-dim, unit-rms, match-positions or a number; stored rows "
+             "stay as they are.")  # fmt: skip
+@option(TRAINING, "--train-rows", metavar="ROWS",
+        help="Record which rows train: all, none, new (special tokens that were set, and missing words), or a FILE of "
+             "words.  [default: all]")  # fmt: skip
+@option(TRAINING, "--freeze", is_flag=True, help="Short for --train-rows none.")
 @option(OUTPUT, "-o", "--output", metavar="OUT", help="A folder, or NAME.safetensors.  [required]")
 @option(OUTPUT, "--dtype", type=click.Choice(["float32", "float16", "bfloat16"]), default="float32", show_default=True,
         help="Type of the stored rows.")  # fmt: skip
-@option(OUTPUT, "--freeze", is_flag=True, help="Record that the table is not to be trained.")
+@option(OUTPUT, "--key-style", type=click.Choice(list(STYLES)), default="plain", show_default=True,
+        help="Whose names the tensors have.")  # fmt: skip
+@option(OUTPUT, "--word-key", metavar="KEY", help="Name of the word table.  [default: that of the style]")
+@option(OUTPUT, "--position-key", metavar="KEY", help="Name of the position table.  [default: that of the style]")
+@option(OUTPUT, "--tied-head", metavar="KEY", help="Name of the output head that shares the word table, recorded.")
 @option(OUTPUT, "--license", metavar="SPDX", help="Licence of the vectors, recorded.")
 @option(OUTPUT, "--source-url", metavar="URL", help="Where SOURCE came from, recorded.")
 @option(OUTPUT, "--if-exists", type=click.Choice(["error", "replace", "keep"]), default="error", show_default=True,
@@ -86,6 +123,8 @@ def convert(
     no_pad: bool,
     no_unk: bool,
     force: bool,
+    corpus: tuple[str, ...],
+    freeze_positions: bool | None,
     with_json: bool,
     quiet: bool,
     **options: Any,
@@ -103,10 +142,14 @@ def convert(
         )
     if output is None and not options["dry_run"]:
         raise UsageError("output-missing", "where to?", expected="-o FOLDER or -o NAME.safetensors")
+    if corpus:
+        options["corpus"] = corpus
     if no_pad:
         options["pad"] = None
     if no_unk:
         options["unk"] = None
+    if freeze_positions is not None:
+        options["train_positions"] = not freeze_positions
     if force:
         options["if_exists"] = "replace"
     with warnings_said():
@@ -135,7 +178,8 @@ def summary(report: Any) -> str:
         lines.append(f"  {report.nonfinite:,} rows with nan or inf")
     if report.all_lowercase:
         lines.append("  all tokens are lower-case: lower-case your text, too, or encode(tokens, lookup='lower')")
-    lines.append("  frozen: recorded, not part of a state dict" if report.frozen else "  trains: nothing is frozen")
+    lines += norms(report)
+    lines.append(_training(report))
     if report.advice:
         lines.append(f"  {report.advice}")
     if not report.dry_run:
@@ -143,6 +187,28 @@ def summary(report: Any) -> str:
     from ..errors import printable
 
     return printable("\n".join(lines))
+
+
+def norms(report: Any) -> list[str]:
+    """Positions, and how long words and positions are, of a report on either."""
+    scale = f", words times {report.scale['factor']:.4g} ({report.scale['kind']})" if report.scale else ""
+    if report.positions is None:
+        return [f"  scale{scale.replace(',', ':', 1)}"] if scale else []
+    table = report.positions
+    front = f" from row {table['offset']} on" if table["offset"] else ""
+    trains = "train" if table["trains"] else "are fixed"
+    lines = [f"  {table['num']:,} {table['kind']} positions{front}, they {trains}{scale}"]
+    if report.word_norm is not None:
+        ratio = "" if report.norm_ratio is None else f"; scaled words : positions = {report.norm_ratio:.3g}"
+        lines.append(f"  length of words {report.word_norm:.4g}, of positions {report.position_norm:.4g}{ratio}")
+    return lines
+
+
+def _training(report: Any) -> str:
+    if report.train in ("new", "rows"):
+        which = "the new ones" if report.train == "new" else "those of the list"
+        return f"  trains: {which}, {report.training_rows:,} in all; recorded, not part of a state dict"
+    return "  frozen: recorded, not part of a state dict" if report.frozen else "  trains: nothing is frozen"
 
 
 def _headline(report: Any) -> str:
@@ -162,6 +228,14 @@ def _origin(report: Any) -> str:
 def _python(report: Any) -> list[str]:
     """The lines that load what was written."""
     padding = f", padding_idx={report.padding_idx}" if report.padding_idx is not None else ""
+    load = "load_text_embedding" if report.positions or report.scale else "load_embedding"
+    if load != "load_embedding" or report.keys != ["weight"] or report.train in ("new", "rows"):
+        return [
+            "import vec2emb",
+            f"from vec2emb.torch import {load}",
+            f"embedding = {load}({report.path!r})",
+            f"vocab = vec2emb.load({report.path!r}).vocab",
+        ]
     return [
         "import torch, vec2emb",
         "from safetensors.torch import load_file",

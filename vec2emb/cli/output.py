@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 import warnings
@@ -63,6 +64,11 @@ def option(heading: str, *names: str, **settings: Any) -> Callable[[F], F]:
     return click.option(*names, cls=_HeadedOption, heading=heading, **settings)
 
 
+def token(text: str) -> str:
+    """A token from the command line, which is in UTF-8 whatever encoding the system expects there."""
+    return os.fsencode(text).decode("utf-8", "surrogateescape")
+
+
 def emit(value: dict[str, Any]) -> None:
     """One JSON object on one line of stdout."""
     import json
@@ -76,6 +82,14 @@ def fail(error: Vec2embError, with_json: bool) -> int:
         emit({"error": {**error.to_dict(), "exit_code": error.exit_code}})
     say(f"error[{error.code}]: {error}")
     return error.exit_code
+
+
+def stopped(how: str, exit_code: int, with_json: bool) -> int:
+    """Say that a signal ended the run; the exit code."""
+    if with_json:
+        emit({"error": {"code": how, "message": "nothing was left behind", "exit_code": exit_code}})
+    say(f"{how}: nothing was left behind")
+    return exit_code
 
 
 def say(text: str) -> None:

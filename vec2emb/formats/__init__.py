@@ -5,7 +5,8 @@
 
 from ..sources import Source
 from .binary import BinaryRecords
-from .detection import FORMATS, Detected, ReadAs, detect, why_not_meant
+from .described import FORMATS, Detected, ReadAs
+from .detection import detect, why_not_meant
 from .text import TextRows
 
 __all__ = [

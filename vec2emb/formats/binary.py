@@ -20,7 +20,7 @@ from .._kernel import Rows, check_binary, fill_binary, scan_binary
 from .._kernel.codes import Fault
 from ..errors import InputError, RowError, SourceError, shown
 from ..sources import Source
-from .detection import Detected, ReadAs
+from .described import Detected, ReadAs
 from .faults import CODES
 from .recoding import Recoder
 
@@ -70,7 +70,8 @@ class BinaryRecords:
             if not self._left:
                 self._check_tail(bytes(memoryview(buffer)[:size]))
                 return 0, offset
-            used = scan_binary(buffer, size, self.dim, self._width, rows, self._left, not self._recoder.needed)
+            most = min(self._left, size)  # a header may promise more than the kernel can count
+            used = scan_binary(buffer, size, self.dim, self._width, rows, most, not self._recoder.needed)
             if used:
                 self._carry = bytes(memoryview(buffer)[used:size])
                 self._left -= rows.count
@@ -192,7 +193,7 @@ class BinaryRecords:
             path=self._source.label,
             offset=self._offset,
             expected=f"{self._promised} records",
-            found=f"{len(tail)} or more bytes more",
+            found="more bytes",
             hint="the header's count or dimension is wrong, or the values have another width",
         )
 

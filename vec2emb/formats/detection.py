@@ -9,94 +9,20 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
-from typing import NamedTuple
 
 from .._kernel import profile_text
-from ..errors import FormatError, HeaderError, InputError, UsageError, shown
+from ..errors import FormatError, HeaderError, InputError, SourceError, shown
 from ..sources import Source
+from .described import MAX_DIM, Detected, ReadAs
 from .other import explain_row, recognise
 from .plausibility import check_sample
-from .recoding import check_encoding
 
-FORMATS = ("auto", "word2vec", "glove", "word2vec-binary")
-WIDTHS = {"float16": 2, "float32": 4, "float64": 8}
 SAMPLE_ROWS = 1000
 SAMPLE_BYTES = 4 << 20
-MAX_DIM = 4 << 20  # of a row of the longest length that is read
 
 _BOM = b"\xef\xbb\xbf"
 _NUMBER = re.compile(rb"[-+0-9.eE]+")
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,1000})[ \t]+([0-9]{1,1000})[ \t]*\r?")
-
-
-class ReadAs(NamedTuple):
-    """What the caller says about a source.
-
-    Attributes:
-        format: one of FORMATS.
-        dim: values a row, or None.
-        encoding, encoding_errors: of the tokens.
-        binary_dtype, byte_order: of the values of Word2Vec binary; None is float32, little-endian, and checked.
-    """
-
-    format: str = "auto"
-    dim: int | None = None
-    encoding: str = "utf-8"
-    encoding_errors: str = "error"
-    binary_dtype: str | None = None
-    byte_order: str | None = None
-
-    def check(self) -> ReadAs:
-        """Itself, with the encoding's usual name.
-
-        Raises:
-            UsageError: something is none that there is.
-        """
-        for code, what, value, known in (
-            ("unknown-format", "format", self.format, FORMATS),
-            ("binary-dtype", "binary dtype", self.binary_dtype or "float32", tuple(WIDTHS)),
-            ("byte-order", "byte order", self.byte_order or "little", ("little", "big")),
-        ):
-            if value not in known:
-                raise UsageError(code, f"there is no such {what}", expected=" or ".join(known), found=repr(value))
-        dim = self.dim
-        if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool) or not 1 <= dim <= MAX_DIM):
-            raise UsageError("dim-range", "the dimension cannot be so", expected=f"1 to {MAX_DIM}", found=repr(dim))
-        return self._replace(encoding=check_encoding(self.encoding, self.encoding_errors))
-
-    @property
-    def width(self) -> int:
-        """Bytes of one value of Word2Vec binary."""
-        return WIDTHS[self.binary_dtype or "float32"]
-
-
-class Detected(NamedTuple):
-    """What a file was found to be.
-
-    Attributes:
-        format: `word2vec`, `glove` or `word2vec-binary`.
-        dim: values a row.
-        dim_from: where `dim` comes from, in words.
-        header_rows: rows that the header promises, or None where there is no header.
-        skip: bytes in front of the first row.
-        first_line: number of the line the first row stands on, counted from 1.
-        sample_rows, sample_bytes: rows that were looked at, and how many bytes they take.
-    """
-
-    format: str
-    dim: int
-    dim_from: str
-    header_rows: int | None
-    skip: int
-    first_line: int
-    sample_rows: int
-    sample_bytes: int
-
-    def estimated_rows(self, size: int | None) -> int:
-        """Rows that a file of `size` decompressed bytes will have, about; exact for one that was sampled whole."""
-        if size is None or not self.sample_bytes:
-            return self.sample_rows
-        return round((size - self.skip) * self.sample_rows / self.sample_bytes)
 
 
 def detect(source: Source, read_as: ReadAs) -> Detected:
@@ -167,10 +93,12 @@ class _Head:
     def detect(self, read_as: ReadAs) -> Detected:
         format, dim = read_as.format, read_as.dim
         self.refuse_other()
-        header = self._header(format)
-        if header and (format == "word2vec-binary" or (format == "auto" and _looks_binary(self.head[header.end() :]))):
-            return self._as_binary(header, read_as)
         self._refuse_cr_lines()
+        header = self._header(format)
+        if header and (
+            format == "word2vec-binary" or (format == "auto" and _looks_binary(self.head[header.end() + 1 :]))
+        ):
+            return self._as_binary(header, read_as)
         self._refuse_binary(header)
         return self._as_word2vec(header, dim) if header else self._as_glove(dim)
 
@@ -191,8 +119,8 @@ class _Head:
             hint="did the download or the step before it fail?",
         )
 
-    def _row_too_long(self) -> FormatError:
-        return FormatError(
+    def _row_too_long(self) -> SourceError:
+        return SourceError(
             "row-too-long",
             f"the first row does not end within {SAMPLE_BYTES >> 20} MiB",
             path=self.label,
@@ -256,7 +184,7 @@ class _Head:
 
     def _refuse_binary(self, header: re.Match[bytes] | None) -> None:
         """Refuse what is to be read as text and is none."""
-        if header and _looks_binary(self.head[header.end() :]):
+        if header and _looks_binary(self.head[header.end() + 1 :]):
             raise FormatError(
                 "is-word2vec-binary",
                 "this is Word2Vec binary",
@@ -270,6 +198,7 @@ class _Head:
                 "nul-bytes",
                 "this is no text: it holds NUL bytes",
                 path=self.label,
+                line=self.head.count(b"\n", 0, at) + 1,
                 offset=at,
                 hint="is it a binary file?",
             )
@@ -366,7 +295,7 @@ class _Head:
         if not body.strip() and self.head[skip:].strip():
             raise self._row_too_long()
         profile = profile_text(body, len(body), SAMPLE_ROWS)
-        counts = Counter(min(numerals, fields - 1) for _, _, fields, numerals in profile)
+        counts = _widths(profile, body)
         common, times = counts.most_common(1)[0] if counts else (width, 0)
         if common == rows and common != width and times * 2 > len(profile):
             raise HeaderError(
@@ -396,10 +325,10 @@ class _Head:
         return self._detected("glove", dim, dim_from, None, self.bom, 1, profile, body)
 
     def _commonest_width(self, profile: list[tuple[int, int, int, int]], body: bytes) -> int:
-        counts = Counter(min(numerals, fields - 1) for _, _, fields, numerals in profile)
-        ranked = counts.most_common()
+        ranked = _widths(profile, body).most_common()
         best = [width for width, times in ranked if times == ranked[0][1]]
-        if best == [0]:
+        first = profile[:20]
+        if best == [0] or sum(explain_row(body[s:e]) is not None for s, e, _, _ in first) * 2 > len(first):
             self._refuse_words(profile, body)
         if len(best) > 1:
             listed = ", ".join(map(str, sorted(best)))
@@ -409,9 +338,6 @@ class _Head:
                 path=self.label,
                 hint=f"say which dimension is right, such as --dim {max(best)}",
             )
-        several = [(s, e) for s, e, fields, _ in profile if fields - best[0] >= 2]
-        if len(several) * 2 > len(profile) and explain_row(body[slice(*several[0])]) is not None:
-            self._refuse_words(profile, body)
         return best[0]
 
     def _refuse_words(self, profile: list[tuple[int, int, int, int]], body: bytes) -> None:
@@ -469,6 +395,11 @@ class _Head:
     ) -> Detected:
         sampled = profile[-1][1] + 1 if profile else 0
         return Detected(format, dim, dim_from, header_rows, skip, first_line, len(profile), sampled)
+
+
+def _widths(profile: list[tuple[int, int, int, int]], body: bytes) -> Counter[int]:
+    """How often rows have how many values: numerals at their end, less the token, which may be white space alone."""
+    return Counter(min(numerals, fields - (body[start] not in b" \t")) for start, _, fields, numerals in profile)
 
 
 def _looks_binary(body: bytes) -> bool:

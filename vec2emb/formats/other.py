@@ -53,6 +53,7 @@ _XML = re.compile(rb"\s*<\?xml\b", re.IGNORECASE)
 _JSON = re.compile(rb"\s*(?:\{\s*[\"}]|\[\s*[\[{\"])")
 _FLORET = re.compile(rb"(?:[0-9]+[ \t]+){6}\S+[ \t]+\S+[ \t]*\r?\n")
 _NUMBER = rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_BRACKETED = re.compile(rb"(?:array\(|tensor\()?[\[(]+" + _NUMBER + rb"[,\])]*|" + _NUMBER + rb",?[\])]+,?")
 _ROW = re.compile(rb"[^ \t\r\n\0]+(?:[ \t]+" + _NUMBER + rb"){2,}[ \t]*\r?(?:\n|\Z)")
 
 
@@ -99,6 +100,8 @@ def _recognise_text(head: bytes) -> tuple[str, str, str] | None:
         return "xml", "an XML document", "the download answered with a document: get the file itself"
     if _JSON.match(head):
         return "json", "a JSON document", "write rows of text instead: a token and its values, separated by spaces"
+    if head[:14].lower() == b"%%matrixmarket":
+        return "matrix-market", "a matrix in the Matrix Market format", "it holds no words"
     if _FLORET.match(head):
         return "floret", "a floret table, whose rows are hash buckets and not words", "it cannot become one row a word"
     return None
@@ -110,7 +113,7 @@ def explain_row(row: bytes) -> tuple[str, str, str] | None:
         row = row[: max(row.rfind(sign, 0, _LOOK) for sign in (b" ", b"\t", b",", b";")) + 1]
     fields = row.replace(b"\t", b" ").split()
     values = fields[1:] or fields
-    if any(field.startswith((b"[", b"array(", b"tensor(")) or field.endswith((b"]", b"])")) for field in values):
+    if any(_BRACKETED.fullmatch(field) for field in values):
         return "printed-array", "printed arrays", "write the numbers themselves, without brackets"
     if values and all(re.fullmatch(rb"[0-9]+:" + _NUMBER, field) for field in values):
         return "sparse", "sparse rows (index:value)", "write all values of each row, zeros too"

@@ -16,8 +16,8 @@ class _Reading(NamedTuple):
     """How a few records look under one width and byte order."""
 
     fits: bool  # tokens look like tokens, as far as the sample goes
-    whole: bool  # and the file ends where the last record does
-    plausible: bool  # and the values look like values of word vectors
+    plausible: bool  # and hardly a value is one that no word vector has
+    usual: float  # the share of values that are of the common size
 
 
 def check_sample(body: bytes, whole: bool, rows: int, dim: int, label: str) -> None:
@@ -31,24 +31,27 @@ def check_sample(body: bytes, whole: bool, rows: int, dim: int, label: str) -> N
     Raises:
         FormatError: another width or byte order fits, and little-endian float32 does not.
     """
-    usual = _look(body, whole, rows, dim, 4, "<")
-    if usual.fits and usual.plausible:
+    asked = _look(body, whole, rows, dim, 4, "<")
+    if asked.fits and asked.plausible:
         return
-    for width, dtype in ((4, "float32"), (8, "float64"), (2, "float16")):
-        for order, name in (("<", "little"), (">", "big")):
-            other = _look(body, whole, rows, dim, width, order)
-            if (width, order) == (4, "<") or not (other.fits and other.plausible):
-                continue
-            if width == 4 and not usual.fits:
-                continue
-            raise FormatError(
-                f"binary-{dtype}" if width != 4 else "binary-big-endian",
-                "the records do not hold little-endian 4-byte floats",
-                path=label,
-                expected="float32, little-endian",
-                found=f"{width}-byte floats, {name}-endian" if width != 4 else "reversed byte order",
-                hint=f"--binary-dtype {dtype} --byte-order {name} reads them",
-            )
+    others = [
+        (width, dtype, order, name)
+        for width, dtype in ((4, "float32"), (8, "float64"), (2, "float16"))
+        for order, name in (("<", "little"), (">", "big"))
+    ]
+    looks = {other: _look(body, whole, rows, dim, other[0], other[2]) for other in others}
+    fitting = [other for other in others if looks[other].fits and looks[other].plausible]
+    if not fitting:
+        return
+    width, dtype, _, name = max(fitting, key=lambda other: looks[other].usual)
+    raise FormatError(
+        f"binary-{dtype}" if width != 4 else "binary-big-endian",
+        "the records do not hold little-endian 4-byte floats",
+        path=label,
+        expected="float32, little-endian",
+        found=f"{width}-byte floats, {name}-endian" if width != 4 else "reversed byte order",
+        hint=f"--binary-dtype {dtype} --byte-order {name} reads them",
+    )
 
 
 def _look(body: bytes, whole: bool, rows: int, dim: int, width: int, order: str) -> _Reading:
@@ -63,11 +66,14 @@ def _look(body: bytes, whole: bool, rows: int, dim: int, width: int, order: str)
             break
         token = body[start:space]
         if not token or any(byte < 32 for byte in token):
-            return _Reading(False, False, False)
+            return _MISFIT
         values += struct.unpack_from(f"{order}{min(dim, 64)}{letter}", body, space + 1)
         at, seen = stop, seen + 1
-    ends = whole and seen == rows and body[at:] in (b"", b"\n")
-    if not seen or (whole and seen == rows and not ends):
-        return _Reading(False, False, False)
+    if not seen or (whole and seen == rows and body[at:] not in (b"", b"\n")):
+        return _MISFIT
     plausible = sum(value == 0 or 1e-10 < abs(value) < 1e6 for value in values)
-    return _Reading(True, ends, plausible * 10 >= len(values) * 9)
+    usual = sum(value == 0 or 1e-4 < abs(value) < 1e2 for value in values)
+    return _Reading(True, plausible * 10 >= len(values) * 9, usual / len(values))
+
+
+_MISFIT = _Reading(False, False, 0.0)

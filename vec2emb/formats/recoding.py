@@ -26,8 +26,10 @@ def check_encoding(name: str, errors: str) -> str:
         raise UsageError("encoding-errors", "no such policy", expected=" or ".join(ENCODING_ERRORS), found=repr(errors))
     try:
         codec = codecs.lookup(name)
-        holds_ascii = codec._is_text_encoding and _ASCII.decode(name) == _ASCII.decode("ascii")
-    except (LookupError, ValueError):
+        holds_ascii = _ASCII.decode(name) == _ASCII.decode("ascii")
+    except UnicodeError:
+        holds_ascii = False
+    except LookupError:  # also what Python says of codecs that are no encodings of text
         raise UsageError(
             "unknown-encoding", "there is no such encoding", found=repr(name), hint="such as latin-1, cp1252, gb18030"
         ) from None

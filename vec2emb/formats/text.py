@@ -17,7 +17,7 @@ from __future__ import annotations
 from .._kernel import Rows, check_text, fill_text, profile_text, scan_text
 from ..errors import RowError
 from ..sources import LineBlocks, Source
-from .detection import Detected, ReadAs
+from .described import Detected, ReadAs
 from .faults import row_error
 from .recoding import Recoder
 

@@ -18,9 +18,7 @@ from .text import LF, Bytes, normalise
 _LETTER = {2: "e", 4: "f", 8: "d"}
 
 
-def scan_binary(
-    data: Bytes, size: int, dim: int, width: int, rows: Rows, limit: int, utf8: bool = True
-) -> int:
+def scan_binary(data: Bytes, size: int, dim: int, width: int, rows: Rows, limit: int, utf8: bool = True) -> int:
     """Find whole records in data[:size], at most `limit`; `width` is the bytes of one value (2, 4 or 8).
 
     `line` counts records here. A record that is not whole is left for the next block.

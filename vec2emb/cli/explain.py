@@ -1,0 +1,32 @@
+"""`vec2emb explain`: the row of a word and where it comes from, or the spellings that are there instead."""
+
+from __future__ import annotations
+
+import click
+
+from .output import HeadedCommand, emit, option, tell, token, warnings_said
+
+
+@click.command(
+    cls=HeadedCommand,
+    context_settings={"ignore_unknown_options": True},  # -0 is a word
+    short_help="Where the row of a word comes from, or why it has none.",
+    epilog="Example:\n  vec2emb explain glove-50d the Paris naïve\n  vec2emb explain glove-50d -- -- <unk>",
+)
+@click.argument("bundle")
+@click.argument("words", nargs=-1, required=True, metavar="WORD...")
+@option("Machine", "--json", "with_json", is_flag=True, help="Print what was found as one line of JSON.")
+def explain(bundle: str, words: tuple[str, ...], with_json: bool) -> None:
+    """Say for each WORD which row of BUNDLE it has and where that comes from.
+
+    For a word that is not there: what encode() gives, which other spellings are there, and what would find them.
+    """
+    from ..bundle import load
+
+    with warnings_said():
+        table = load(bundle)
+        found = [table.explain(token(word)) for word in words]
+    if with_json:
+        emit({"words": [explanation.to_dict() for explanation in found]})
+    else:
+        tell("\n".join(map(str, found)))

@@ -1,0 +1,208 @@
+"""The files of a corpus: paths, folders, patterns and URLs, and the pieces that are read by one worker each."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from io import FileIO
+from typing import Any, BinaryIO, NamedTuple
+
+from ..compression import HEAD, codec_of
+from ..errors import InputError, MissingPackageError, TryAgainError, UsageError
+
+RawFile = BinaryIO | FileIO  # that can be read at any place
+PathsLike = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+PARQUET = b"PAR1"  # what such a file starts with
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
+_JSON = (".jsonl", ".ndjson", ".json")
+_PATTERN = frozenset("*?[")
+
+
+class Input(NamedTuple):
+    """One file of the corpus.
+
+    Attributes:
+        path: of this machine, a URL, or `-`.
+        kind: `text` or `json`, by its name; that it is Parquet, its content says.
+        size: bytes, or None where nobody knows.
+    """
+
+    path: str
+    kind: str
+    size: int | None
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether its name says that it is compressed."""
+        return self.path.lower().endswith(_PACKED)
+
+
+class Piece(NamedTuple):
+    """What is read in one go: a file, or the bytes start .. stop-1 or the row groups start .. stop-1 of one.
+
+    The token (or line) across the start of a range belongs to the piece before, the one across its end to this one.
+    """
+
+    path: str
+    kind: str
+    start: int = 0
+    stop: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a whole file."""
+        return self.stop is None
+
+
+def is_url(path: str) -> bool:
+    """Whether a path has to be opened through fsspec."""
+    return "://" in path
+
+
+def find_inputs(paths: PathsLike) -> list[Input]:
+    """All files that the paths name, in their order; those of a folder or pattern sorted by name.
+
+    A folder stands for all files in and below it, but for hidden ones. A path is a pattern (`*`, `?`, `[..]`, `**`)
+    only if there is no file of that name.
+
+    Raises:
+        UsageError: no path is given.
+        InputError: a path names nothing.
+        MissingPackageError: a URL is given and fsspec is not there.
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not given:
+        raise UsageError("no-corpus", "no file is given to count in")
+    found = []
+    for path in [os.fspath(path) for path in given]:
+        files = list(_remote(path) if is_url(path) else _local(path))
+        if not files:
+            raise InputError("empty-corpus", "no file is there to count in", path=path)
+        found += files
+    return found
+
+
+def _local(path: str) -> Iterator[Input]:
+    if path == "-":
+        yield Input(path, "text", None)
+    elif os.path.isdir(path):
+        for folder, below, names in os.walk(path):
+            below[:] = sorted(name for name in below if not name.startswith("."))
+            yield from (_input(os.path.join(folder, name)) for name in sorted(names) if not name.startswith("."))
+    elif not os.path.lexists(path) and _PATTERN & set(path):
+        for match in sorted(glob.glob(path, recursive=True)):
+            if not os.path.isdir(match):
+                yield _input(match)
+    else:
+        yield _input(path)
+
+
+def _input(path: str) -> Input:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        raise InputError("not-found", "there is no such file", path=path) from None
+    except OSError as error:
+        raise InputError("cannot-open", f"the file cannot be opened ({error.strerror})", path=path) from error
+    return Input(path, _kind(path), status.st_size if os.path.isfile(path) else None)
+
+
+def _remote(url: str) -> Iterator[Input]:
+    system, path = filesystem(url)
+    try:
+        if _PATTERN & set(path):
+            listing = system.glob(path, detail=True)
+        elif system.isdir(path):
+            listing = system.find(path, detail=True)
+        else:
+            listing = {path: system.info(path)}
+    except FileNotFoundError:
+        raise InputError("not-found", "there is no such file", path=url) from None
+    except Exception as error:  # whatever the network's library has: the next try may be luckier
+        raise TryAgainError("network", f"the file system does not answer ({error})", path=url) from error
+    for name, info in sorted(listing.items()):
+        if info.get("type") != "directory" and not name.rpartition("/")[2].startswith("."):
+            yield Input(system.unstrip_protocol(name), _kind(name), info.get("size"))
+
+
+def filesystem(url: str) -> tuple[Any, str]:
+    """The fsspec file system of a URL, and the path in it.
+
+    Raises:
+        MissingPackageError: fsspec, or what it needs for this protocol, is not there.
+        UsageError: there is no such protocol.
+    """
+    try:
+        import fsspec
+    except ImportError:
+        raise MissingPackageError.of("fsspec", "remote", "reading a URL") from None
+    try:
+        system, path = fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        protocol = url.partition("://")[0]
+        raise MissingPackageError.of(str(error.name or error), "remote", f"reading {protocol}://") from None
+    except ValueError as error:
+        raise UsageError("unknown-protocol", f"the URL cannot be read ({error})", found=url) from None
+    return system, path
+
+
+def open_raw(path: str) -> RawFile:
+    """A file of this machine or behind a URL, opened for reading bytes, seekable.
+
+    Raises:
+        InputError: there is no such file, or it cannot be opened.
+        TryAgainError: the network fails.
+    """
+    try:
+        if not is_url(path):
+            return open(path, "rb", buffering=0)
+        system, name = filesystem(path)
+        file: RawFile = system.open(name, "rb")
+        return file
+    except FileNotFoundError:
+        raise InputError("not-found", "there is no such file", path=path) from None
+    except OSError as error:
+        if is_url(path):
+            raise TryAgainError("network", f"the file cannot be read ({error})", path=path) from error
+        raise InputError("cannot-open", f"the file cannot be opened ({error.strerror})", path=path) from error
+
+
+def cut(inputs: Iterable[Input], size: int) -> Iterator[Piece]:
+    """The pieces of a corpus, of about `size` bytes each where a file can be cut: text and Parquet that is not packed.
+
+    Only files larger than `size` are looked into.
+    """
+    for one in inputs:
+        if one.size is None or one.size <= size or one.is_packed:
+            yield Piece(one.path, one.kind)
+            continue
+        with open_raw(one.path) as file:
+            head = file.read(HEAD)
+            if head.startswith(PARQUET):
+                yield from _row_groups(one.path, file, size)
+            elif codec_of(head) is not None:
+                yield Piece(one.path, one.kind)
+            else:
+                for start in range(0, one.size, size):
+                    yield Piece(one.path, one.kind, start, min(start + size, one.size))
+
+
+def _row_groups(path: str, file: RawFile, size: int) -> Iterator[Piece]:
+    from .tables import parquet_file
+
+    metadata = parquet_file(file, path).metadata
+    start = held = 0
+    for group in range(metadata.num_row_groups):
+        held += sum(metadata.row_group(group).column(i).total_compressed_size for i in range(metadata.num_columns))
+        if held >= size or group == metadata.num_row_groups - 1:
+            yield Piece(path, "parquet", start, group + 1)
+            start, held = group + 1, 0
+
+
+def _kind(path: str) -> str:
+    name = path.lower()
+    for suffix in _PACKED:
+        name = name.removesuffix(suffix)
+    return "json" if name.endswith(_JSON) else "text"

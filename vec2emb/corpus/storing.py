@@ -1,0 +1,145 @@
+"""Files of counts: Parquet (`token: string, count: int64`), or text with `token TAB count LF` a line.
+
+A token of text may hold tabs: the count is what follows the last one. Both forms are written in the order of the counts
+and read in any; what is written is the same whenever the counts are. Of Parquet the metadata `vec2emb` holds
+`{"tokenizer": .., "lowercase": ..}`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from .._kernel import TokenCounter
+from ..errors import InputError, OutputError, UsageError, VocabularyError, shown
+from ..publishing import writing
+from ..vocab_text import check_utf8, read
+from .counts import TokenCounts
+from .tables import blob_of, parquet_file, slices, table_of, write_parquet
+
+KEY = "vec2emb"
+SUFFIXES = (".parquet", ".tsv")
+
+
+def check_name(path: str) -> None:
+    """Refuse a name that does not say what the file is to be."""
+    if not path.lower().endswith(SUFFIXES):
+        raise UsageError(
+            "counts-suffix", "counts are a .parquet or a .tsv file", expected=" or ".join(SUFFIXES), found=shown(path)
+        )
+
+
+def save(counts: TokenCounts, path: str, replace: bool) -> None:
+    """Write counts; see `TokenCounts.save`."""
+    check_name(path)
+    if not replace and os.path.lexists(path):
+        raise _exists(path)
+    with writing(path):
+        folder, name = os.path.split(path)
+        descriptor, temporary = tempfile.mkstemp(dir=folder or ".", prefix=".vec2emb-", suffix=".tmp")
+        try:
+            with open(descriptor, "wb") as file:
+                os.chmod(temporary, 0o666 & ~_umask())
+                (_write_tsv if name.lower().endswith(".tsv") else _write_parquet)(counts, file)
+                file.flush()
+                os.fsync(file.fileno())
+            if replace:
+                os.replace(temporary, path)
+            else:
+                os.link(temporary, path)  # unlike a rename it never overwrites
+        except FileExistsError:
+            raise _exists(path) from None
+        finally:
+            if os.path.lexists(temporary):
+                os.unlink(temporary)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _exists(path: str) -> OutputError:
+    return OutputError("target-exists", "the file is there already", path=path, hint="pass replace=True to replace it")
+
+
+def _write_tsv(counts: TokenCounts, file: BinaryIO) -> None:
+    for blob, numbers in slices(counts.blob, counts.counts):
+        tokens = bytes(blob).split(b"\n")
+        file.write(b"".join(b"%b\t%d\n" % pair for pair in zip(tokens, numbers.tolist(), strict=False)))
+
+
+def _write_parquet(counts: TokenCounts, file: BinaryIO) -> None:
+    facts = json.dumps({"tokenizer": counts.tokenizer, "lowercase": counts.lowercase}, sort_keys=True)
+    write_parquet(file, (table_of(*part) for part in slices(counts.blob, counts.counts)), {KEY: facts})
+
+
+def load(path: str) -> TokenCounts:
+    """Read counts; see `TokenCounts.load`."""
+    check_name(path)
+    counter = TokenCounter()
+    facts: dict[str, Any] = {}
+    if path.lower().endswith(".tsv"):
+        rows = _read_tsv(counter, path)
+    else:
+        rows, facts = _read_parquet(counter, path)
+    if rows != len(counter):
+        raise VocabularyError("duplicate-token", "a token stands twice", path=path, found=f"{rows - len(counter)} more")
+    return TokenCounts.sorted(counter, tokenizer=facts.get("tokenizer"), lowercase=bool(facts.get("lowercase")))
+
+
+def _read_tsv(counter: TokenCounter, path: str) -> int:
+    data = read(path)
+    if data and not data.endswith(b"\n"):
+        raise InputError("missing-last-lf", "the last line does not end with LF; was the file cut?", path=path)
+    check_utf8(data, path)
+    lines = data.split(b"\n")[:-1]
+    for number, line in enumerate(lines, 1):
+        token, tab, count = line.rpartition(b"\t")
+        if not tab or not count.isdigit() or not 0 < len(count) < 19 or int(count) < 1:
+            raise InputError(
+                "bad-counts", "the line is no token and count", path=path, line=number, expected="TOKEN TAB COUNT",
+                found=shown(line),
+            )  # fmt: skip
+        counter.add(token, int(count))
+    return len(lines)
+
+
+def _check_types(batch: Any) -> None:
+    if batch.column("token").null_count or batch.column("count").null_count:
+        raise ValueError("a value is null")
+    if np.dtype(batch.column("count").type.to_pandas_dtype()).kind not in "iu":
+        raise TypeError(f"counts are {batch.column('count').type}")
+
+
+def _read_parquet(counter: TokenCounter, path: str) -> tuple[int, dict[str, Any]]:
+    try:
+        file = open(path, "rb")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise InputError("cannot-open", f"the file cannot be opened ({error.strerror})", path=path) from error
+    with file:
+        opened = parquet_file(file, path)
+        names = opened.schema_arrow.names
+        if not {"token", "count"} <= set(names):
+            raise InputError("bad-counts", "the file holds no counts", path=path, expected="columns token and count",
+                             found=", ".join(names))  # fmt: skip
+        rows = 0
+        for batch in opened.iter_batches(columns=["token", "count"]):
+            try:
+                _check_types(batch)
+                blob, counts = blob_of(batch)
+                counter.add_lines(blob, np.ascontiguousarray(counts, np.int64).data)
+            except (ValueError, TypeError) as error:
+                raise InputError("bad-counts", f"the file holds no counts ({error})", path=path) from None
+            rows += batch.num_rows
+        metadata = opened.schema_arrow.metadata or {}
+    try:
+        facts = json.loads(metadata.get(KEY.encode(), b"{}"))
+    except ValueError:
+        facts = {}
+    return rows, facts if isinstance(facts, dict) else {}

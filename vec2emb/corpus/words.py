@@ -1,0 +1,73 @@
+"""The words of a conversion, taken from a corpus."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import UsageError
+from ..progress import ProgressLike
+from ..publishing import Target
+from ..special import SpecialLike, arrange
+from ..wordlist import WordList
+from .counting import count_tokens
+from .counts import TokenCounts
+from .inputs import PathsLike
+
+CorpusLike = PathsLike | TokenCounts
+
+
+def words_of(
+    corpus: CorpusLike,
+    specials: Iterable[SpecialLike],
+    *,
+    pad: str | None,
+    unk: str | None,
+    tokenizer: str,
+    lowercase: bool,
+    field: str | None,
+    min_count: int,
+    max_size: int | None,
+    threads: int | None,
+    progress: ProgressLike,
+) -> WordList:
+    """The most frequent tokens of a corpus, less the special tokens, which get rows anyway.
+
+    Args:
+        corpus: as in `count_tokens`, or counts that are made already; the other arguments are those of `convert`.
+
+    Raises:
+        InputError: the corpus is at fault, or no token is left.
+        UsageError: an argument cannot be so.
+    """
+    if isinstance(corpus, TokenCounts):
+        if tokenizer != "whitespace" or field is not None:
+            raise UsageError("counts-are-made", "counts that are made already have their tokenizer and field")
+        counts, names = corpus, None
+    else:
+        given = [corpus] if isinstance(corpus, str | os.PathLike) else list(corpus)
+        counts = count_tokens(
+            given, tokenizer=tokenizer, lowercase=lowercase, field=field, threads=threads, progress=progress
+        )
+        names = [os.path.basename(os.fspath(path).rstrip("/")) for path in given]
+    own = [special.token for special in arrange(pad, unk, None, specials)]
+    facts: dict[str, Any] = {
+        "names": names,
+        "tokenizer": counts.tokenizer,
+        "lowercase": counts.lowercase,
+        "field": field,
+        "min_count": min_count,
+        "max_size": max_size,
+        "distinct": counts.distinct,
+        "total": counts.total,
+    }
+    return WordList(counts.vocabulary(min_count, max_size, without=own), None, corpus=facts)
+
+
+def refuse_early(output: str | os.PathLike[str] | None, if_exists: str) -> None:
+    """Refuse a target before the corpus is read, unless a run that was interrupted has left something to heal."""
+    if output is not None:
+        target = Target(output)
+        if not any(map(os.path.lexists, (target.hidden, target.aside, target.lock))):
+            target.check(if_exists)

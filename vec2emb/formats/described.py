@@ -1,0 +1,82 @@
+"""What a caller says about a source, and what it was found to be."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..errors import UsageError
+from .recoding import check_encoding
+
+FORMATS = ("auto", "word2vec", "glove", "word2vec-binary")
+WIDTHS = {"float16": 2, "float32": 4, "float64": 8}
+MAX_DIM = 4 << 20  # of a row of the longest length that is read
+
+
+class ReadAs(NamedTuple):
+    """What the caller says about a source.
+
+    Attributes:
+        format: one of FORMATS.
+        dim: values a row, or None.
+        encoding, encoding_errors: of the tokens.
+        binary_dtype, byte_order: of the values of Word2Vec binary; None is float32, little-endian, and checked.
+    """
+
+    format: str = "auto"
+    dim: int | None = None
+    encoding: str = "utf-8"
+    encoding_errors: str = "error"
+    binary_dtype: str | None = None
+    byte_order: str | None = None
+
+    def check(self) -> ReadAs:
+        """Itself, with the encoding's usual name.
+
+        Raises:
+            UsageError: something is none that there is.
+        """
+        for code, what, value, known in (
+            ("unknown-format", "format", self.format, FORMATS),
+            ("binary-dtype", "binary dtype", self.binary_dtype or "float32", tuple(WIDTHS)),
+            ("byte-order", "byte order", self.byte_order or "little", ("little", "big")),
+        ):
+            if value not in known:
+                raise UsageError(code, f"there is no such {what}", expected=" or ".join(known), found=repr(value))
+        dim = self.dim
+        if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool) or not 1 <= dim <= MAX_DIM):
+            raise UsageError("dim-range", "the dimension cannot be so", expected=f"1 to {MAX_DIM}", found=repr(dim))
+        return self._replace(encoding=check_encoding(self.encoding, self.encoding_errors))
+
+    @property
+    def width(self) -> int:
+        """Bytes of one value of Word2Vec binary."""
+        return WIDTHS[self.binary_dtype or "float32"]
+
+
+class Detected(NamedTuple):
+    """What a file was found to be.
+
+    Attributes:
+        format: `word2vec`, `glove` or `word2vec-binary`.
+        dim: values a row.
+        dim_from: where `dim` comes from, in words.
+        header_rows: rows that the header promises, or None where there is no header.
+        skip: bytes in front of the first row.
+        first_line: number of the line the first row stands on, counted from 1.
+        sample_rows, sample_bytes: rows that were looked at, and how many bytes they take.
+    """
+
+    format: str
+    dim: int
+    dim_from: str
+    header_rows: int | None
+    skip: int
+    first_line: int
+    sample_rows: int
+    sample_bytes: int
+
+    def estimated_rows(self, size: int | None) -> int:
+        """Rows that a file of `size` decompressed bytes will have, about; exact for one that was sampled whole."""
+        if size is None or not self.sample_bytes:
+            return self.sample_rows
+        return round((size - self.skip) * self.sample_rows / self.sample_bytes)

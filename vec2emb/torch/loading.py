@@ -1,0 +1,203 @@
+"""Modules from bundles. Each has memory of its own: what it trains never reaches the file."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ..bundle import load
+from ..errors import UsageError
+from ..table import Table
+from ..trainrows import TrainLike, TrainRows, new_rows
+from ..vocabulary import Vocabulary
+from .partly_frozen import PartlyFrozenEmbedding
+from .text import PositionTable, TextEmbedding
+
+BundleLike = str | os.PathLike[str] | Table
+M = TypeVar("M", bound=nn.Module)
+
+
+class Origin(NamedTuple):
+    """What a module was loaded from, as far as saving it needs that: it can be copied and pickled with the module."""
+
+    vocab: Vocabulary
+    config: dict[str, Any]
+    positions: NDArray[np.float32] | None
+
+    @classmethod
+    def of(cls, table: Table) -> Origin:
+        """What there is to remember of a table."""
+        positions = table.positions
+        return cls(table.vocab, table.config, None if positions is None else positions.copy())
+
+
+def load_embedding(
+    bundle: BundleLike,
+    *,
+    freeze: bool | None = None,
+    train_rows: TrainLike | None = None,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+    sparse: bool = False,
+    max_norm: float | None = None,
+) -> nn.Embedding | PartlyFrozenEmbedding:
+    """The word table as a module: `nn.Embedding`, or `PartlyFrozenEmbedding` if some rows train and others do not.
+
+    Rows are those of the file; a recorded scale is applied by `load_text_embedding` alone.
+
+    Args:
+        bundle: a folder, NAME.safetensors, or a table.
+        freeze: short for `train_rows`, "none" and "all". By default the bundle says which rows train.
+        train_rows: `all`, `none`, `new` (special tokens that were set, and missing words), a file of words, words, or
+            ids. The padding row never trains.
+        dtype: by default the one that is stored.
+        device: by default the CPU.
+        sparse: whether the gradient is a sparse tensor.
+        max_norm: as in `nn.Embedding`: each lookup shortens the rows that are longer, in place. Only where all rows
+            train, as it would change frozen ones as well.
+
+    Raises:
+        InputError: there is no bundle, or it is damaged.
+        UsageError: arguments exclude each other, or a row to train is none.
+    """
+    table = bundle if isinstance(bundle, Table) else load(bundle)
+    plan, rows = _plan(table, freeze, train_rows)
+    weight, padding_idx = _own(table.stored(), dtype, device), table.vocab.padding_idx
+    if max_norm is not None and plan != "all":
+        raise UsageError(
+            "max-norm-frozen", "max_norm rewrites rows, also frozen ones", hint="leave it out, or freeze=False"
+        )
+    module: nn.Embedding | PartlyFrozenEmbedding
+    if plan == "some":
+        module = PartlyFrozenEmbedding(weight, rows, padding_idx=padding_idx, sparse=sparse)
+    else:
+        module = nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
+            weight, freeze=plan == "none", padding_idx=padding_idx, max_norm=max_norm, sparse=sparse
+        )
+    return _remember(module, table)
+
+
+def load_text_embedding(
+    bundle: BundleLike,
+    *,
+    freeze: bool | None = None,
+    train_rows: TrainLike | None = None,
+    train_positions: bool | None = None,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+    sparse: bool = False,
+    layer_norm: bool = False,
+    eps: float = 1e-12,
+    dropout: float = 0.0,
+) -> TextEmbedding:
+    """Words, times the recorded scale, plus positions, if the bundle has them.
+
+    Args:
+        bundle, freeze, train_rows, dtype, device, sparse: as in `load_embedding`, for the words.
+        train_positions: by default the bundle says whether they train.
+        layer_norm, eps, dropout: as in `TextEmbedding`.
+
+    Raises:
+        InputError: there is no bundle, or it is damaged.
+        UsageError: arguments exclude each other, or a row to train is none.
+    """
+    table = bundle if isinstance(bundle, Table) else load(bundle)
+    words = load_embedding(table, freeze=freeze, train_rows=train_rows, dtype=dtype, device=device, sparse=sparse)
+    recorded = table.config.get("positions") or {}
+    positions = None
+    if table.positions is not None:
+        positions = PositionTable(
+            _own(table.positions, words.weight.dtype, device),
+            offset=recorded["offset"],
+            padding_idx=recorded["padding_idx"],
+            trains=recorded["trains"] if train_positions is None else train_positions,
+        )
+    elif train_positions is not None:
+        raise UsageError("no-positions", "there are no positions to train or to freeze")
+    module = TextEmbedding(
+        words,
+        positions,
+        scale=(table.config.get("scale") or {}).get("factor", 1.0),
+        word_key=table.config.get("key"),
+        position_keys=recorded.get("keys", ()),
+        layer_norm=layer_norm,
+        eps=eps,
+        dropout=dropout,
+    )
+    if module.norm is not None:
+        module.norm.to(device=device, dtype=words.weight.dtype)
+    return _remember(module, table)
+
+
+def embedding_bag(
+    bundle: BundleLike,
+    *,
+    mode: str = "mean",
+    freeze: bool | None = None,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+    sparse: bool = False,
+) -> nn.EmbeddingBag:
+    """The word table as `nn.EmbeddingBag`, whose sum, mean or maximum leaves padding out.
+
+    Args:
+        bundle, dtype, device, sparse: as in `load_embedding`.
+        mode: `mean`, `sum` or `max`.
+        freeze: by default the bundle says whether the table trains.
+
+    Raises:
+        InputError: there is no bundle, or it is damaged.
+        UsageError: the bundle records that some rows train, which a bag cannot do.
+    """
+    table = bundle if isinstance(bundle, Table) else load(bundle)
+    plan, _ = _plan(table, freeze, None)
+    if plan == "some":
+        raise UsageError("bag-of-some", "a bag trains all rows or none", hint="say which: freeze=True or freeze=False")
+    if mode not in ("mean", "sum", "max"):
+        raise UsageError("bag-mode", "no such mode", expected="mean, sum or max", found=repr(mode))
+    weight = _own(table.stored(), dtype, device)
+    bag = nn.EmbeddingBag.from_pretrained(
+        weight, freeze=plan == "none", mode=mode, sparse=sparse, padding_idx=table.vocab.padding_idx
+    )
+    return _remember(bag, table)
+
+
+def _plan(table: Table, freeze: bool | None, train_rows: TrainLike | None) -> tuple[str, list[int]]:
+    """`all`, `none`, or `some` with the ids of these."""
+    vocab, config = table.vocab, table.config
+    plan = TrainRows.parse(train_rows, freeze)
+    if plan is None:
+        kind, ranges = config.get("train", "all"), config.get("train_rows")
+    else:
+        new = new_rows(config.get("specials", ()), (config.get("missing") or {}).get("rows", []))
+        kind, ranges = plan.kind, plan.ranges(len(vocab), vocab.padding_idx, new, lambda word: _row(vocab, word))
+    rows = [row for start, stop in ranges or () for row in range(start, stop)]
+    if kind in ("all", "none"):
+        return kind, []
+    # Nothing to freeze, or nothing to train, needs no module of its own.
+    return ("none" if not rows else "all" if len(rows) == len(vocab) else "some"), rows
+
+
+def _row(vocab: Vocabulary, word: str) -> int | None:
+    """The row of a word as it stands, whatever lookup the vocabulary has."""
+    return vocab.get(word) if word in vocab.tokens else None
+
+
+def _own(rows: NDArray[Any], dtype: torch.dtype | None, device: torch.device | str | None) -> Tensor:
+    """A tensor with memory of its own, of float32, float16, or uint16 that holds the bits of bfloat16."""
+    if dtype is not None and not dtype.is_floating_point:
+        raise UsageError("dtype", "an embedding holds floating-point numbers", found=str(dtype))
+    tensor = torch.from_numpy(np.array(rows))
+    if tensor.dtype == torch.uint16:
+        tensor = tensor.view(torch.bfloat16)
+    return tensor.to(device=device, dtype=dtype)
+
+
+def _remember(module: M, table: Table) -> M:
+    vars(module)["origin"] = Origin.of(table)  # past nn.Module, which would look at it
+    return module

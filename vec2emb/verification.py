@@ -1,0 +1,194 @@
+"""Whether a bundle is whole, is what its source gives, and can be made again to the byte."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from .bundle import Bundle, self_sha256
+from .errors import InputError, printable, shown
+from .progress import ProgressLike
+from .publishing import CONFIG, MODEL, VOCAB
+from .sources import SourceLike
+from .vocabulary import Vocabulary
+
+_NO_FILE = ("not-found", "not-a-bundle", "is-a-folder", "cannot-open", "read-failed")
+
+
+class Verification:
+    """What was checked.
+
+    Attributes:
+        path: the bundle, as the caller gave it.
+        checks: each check with its name, `ok`, and what was found where it is not.
+        notes: what could not be checked, or differs without being at fault.
+        identical_sha256: SHA-256 of model.safetensors, if a rebuilt bundle is the same; else None.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.checks: list[dict[str, Any]] = []
+        self.notes: list[str] = []
+        self.identical_sha256: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether no check failed."""
+        return all(check["ok"] for check in self.checks)
+
+    def check(self, name: str, ok: bool, found: str = "") -> bool:
+        """Record a check; whether it is passed."""
+        self.checks.append({"check": name, "ok": ok, "found": None if ok else found})
+        return ok
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        return {**vars(self), "ok": self.ok}
+
+    def __str__(self) -> str:
+        lines = [
+            f"ok: {check['check']}" if check["ok"] else f"FAILED: {check['check']}: {check['found']}"
+            for check in self.checks
+        ]
+        lines += [f"note: {note}" for note in self.notes]
+        if self.identical_sha256 is not None:
+            lines.append(f"identical, sha256 {self.identical_sha256}")
+        return printable("\n".join(lines))
+
+    def __repr__(self) -> str:
+        failed = sum(not check["ok"] for check in self.checks)
+        return f"<Verification of {self.path}: {len(self.checks)} checks, {failed} failed>"
+
+
+def verify(
+    bundle: str | os.PathLike[str],
+    source: SourceLike | None = None,
+    rebuild: str | os.PathLike[str] | None = None,
+    *,
+    threads: int | None = None,
+    progress: ProgressLike = False,
+) -> Verification:
+    """Check a bundle: its files by themselves, against a file of vectors, against a bundle made again.
+
+    The files are compared with each other and with their checksums, so that one changed bit in any of them is found.
+
+    Args:
+        bundle: a folder, or the `.safetensors` file of a bundle under one stem.
+        source: a file of vectors: is every row what its word has there, read and treated as the bundle records? Memory
+            does not grow with it.
+        rebuild: the file that the bundle was made of: a conversion with the recorded options must give the same three
+            files, byte for byte. It is written to the system's folder for temporary files. Words of `vocab` and `only`
+            are taken from the bundle itself.
+        threads, progress: as for `convert`.
+
+    Returns:
+        All checks. Nothing is raised for one that fails; look at `ok`.
+
+    Raises:
+        InputError: there is no bundle or no source.
+        UsageError: `rebuild` of a bundle that was not made by `convert`.
+    """
+    label = os.fsdecode(bundle)
+    found = Verification(label)
+    try:
+        opened = Bundle(label)
+    except InputError as error:
+        if error.code == "not-a-bundle" or not os.path.lexists(label):
+            raise
+        found.check("the files belong together", False, str(error))
+        return found
+    found.check("the files belong together", True)
+    _check_checksums(opened, found)
+    vocab = _check_vocabulary(opened, found)
+    if vocab is None or not _check_records(opened, vocab, found):
+        return found  # rows without words, or words without rows: there is nothing to compare
+    if source is not None:
+        from .rowcheck import check_rows
+
+        with _failing(found, "the source can be read as the bundle records"):
+            check_rows(opened, vocab, source, found, threads, progress)
+    if rebuild is not None:
+        from .rebuilding import check_rebuilt
+
+        with _failing(found, "the bundle can be made again"):
+            check_rebuilt(opened, vocab, rebuild, found, threads, progress)
+    return found
+
+
+@contextlib.contextmanager
+def _failing(found: Verification, name: str) -> Iterator[None]:
+    """Make a fault of a source that is there a failed check; that none is there stays an error."""
+    try:
+        yield
+    except InputError as error:
+        if error.code in _NO_FILE:
+            raise
+        found.check(name, False, str(error))
+
+
+def _check_checksums(opened: Bundle, found: Verification) -> None:
+    for name in (MODEL, VOCAB):
+        path = opened.target.paths[name]
+        with open(path, "rb") as file:
+            actual = hashlib.file_digest(file, "sha256").hexdigest()
+        recorded = opened.recorded[name]["sha256"]
+        found.check(
+            f"sha256 of {os.path.basename(path)}", actual == recorded, f"{actual}, where {CONFIG} says {recorded}"
+        )
+    recorded, actual = opened.config.get("self_sha256"), self_sha256(opened.config)
+    name = os.path.basename(opened.target.paths[CONFIG])
+    found.check(f"sha256 of {name}", actual == recorded, f"{actual}, where it says {shown(str(recorded))} of itself")
+
+
+def _check_vocabulary(opened: Bundle, found: Verification) -> Vocabulary | None:
+    facts = opened.facts
+    try:
+        vocab = Vocabulary.map_file(
+            opened.target.paths[VOCAB],
+            padding_idx=facts.get("padding_idx"),
+            unk_idx=facts.get("unk_idx"),
+            sha256=facts["vocab_sha256"],
+            lookup=opened.config.get("lookup") or "exact",
+        )
+    except InputError as error:
+        found.check("the vocabulary is unique and belongs to the table", False, str(error))
+        return None
+    fits = len(vocab) == facts["rows"]
+    found.check(
+        "the vocabulary is unique and belongs to the table", fits, f"{len(vocab)} tokens for {facts['rows']} rows"
+    )
+    return vocab if fits else None
+
+
+def _check_records(opened: Bundle, vocab: Vocabulary, found: Verification) -> bool:
+    """Whether what vec2emb.json says of rows can be true of this table."""
+    padding = opened.facts.get("padding_idx")
+    if padding is not None:
+        found.check("the padding row is zero", not any(stored_bytes(opened, padding, 1)), f"row {padding} is not")
+    config, rows = opened.config, len(vocab)
+    wrong = [
+        f"{shown(special['token'])} is not row {special['id']}"
+        for special in config["specials"]
+        if not 0 <= special["id"] < rows or vocab.tokens[special["id"]] != special["token"]
+    ]
+    for role, id in (("padding", padding), ("unknown", opened.facts.get("unk_idx"))):
+        if id not in ([s["id"] for s in config["specials"] if s["role"] == role] or [None]):
+            wrong.append(f"the {role} token is not row {id}")
+    try:
+        made = [row for first, end in config.get("missing", {"rows": []})["rows"] for row in (first, end - 1)]
+        made += [row for row, spelling in config.get("fallbacks", []) if isinstance(spelling, str)]
+        wrong += [f"there is no row {row}" for row in made if not 0 <= row < rows]
+    except (TypeError, ValueError, KeyError):
+        wrong.append("missing or fallbacks are not as they are written")
+    return found.check("records of special, missing and other rows fit the table", not wrong, "; ".join(wrong[:3]))
+
+
+def stored_bytes(opened: Bundle, row: int, count: int) -> bytes:
+    """Rows as they are stored."""
+    tensor = opened.tensor
+    width = (tensor.stop - tensor.start) // tensor.shape[0]
+    start = opened.header.data_start + tensor.start + row * width
+    return opened.data[start : start + count * width]
