@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
+import threading
+import tracemalloc
 import unicodedata
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -215,6 +219,41 @@ def test_a_limit_is_said(tmp_path: Path) -> None:
 def test_tables_of_hardly_any_width(dim: int, tmp_path: Path) -> None:
     path = write(tmp_path / "v.txt", [("a", range(1, dim + 1)), ("b", range(5, 5 + dim)), ("c", [7] * dim)])
     assert of(path, dim=dim).health.constant_rows == (0 if dim == 1 else 1)
+
+
+@pytest.mark.parametrize("name", ["g.bin", "g.bin.gz", "g.vec", "g.txt.xz"])
+def test_what_a_file_is_packed_in_changes_no_figure(name: str, tmp_path: Path) -> None:
+    vec2emb.convert(SAMPLE, tmp_path / "b")
+    to = {"bin": "word2vec-binary", "vec": "word2vec", "txt": "glove"}[name.split(".")[1]]
+    vec2emb.export(tmp_path / "b", to, tmp_path / name, specials="drop")
+    found, wanted = of(tmp_path / name), of(SAMPLE)
+    assert found.format == to
+    if to != "glove":
+        assert (found.health.header_rows, found.health.header_agrees) == (250, True)
+    assert replace(found.health, header_rows=None, header_agrees=None) == wanted.health
+
+
+def test_what_can_be_opened_but_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(SAMPLE.read_bytes(),))
+    writer.start()
+    source = of(pipe)
+    writer.join()
+    assert source.health == of(SAMPLE).health
+    assert (source.files[0].bytes, source.files[0].sha256) == (None, None)
+
+
+def test_no_vector_is_kept(tmp_path: Path) -> None:
+    rows = np.random.default_rng(2).normal(size=(20_000, 400)).astype(np.float32)
+    vec2emb.save(tmp_path / "b", [f"w{i}" for i in range(20_000)], rows)
+    vec2emb.export(tmp_path / "b", "word2vec-binary", tmp_path / "b.bin")
+    for path in (tmp_path / "b", tmp_path / "b.bin"):
+        tracemalloc.start()
+        assert of(path, threads=2).health.loaded == 20_000
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < rows.nbytes / 2, f"{peak:,} bytes at most, {rows.nbytes:,} the table"
 
 
 # Bundles.

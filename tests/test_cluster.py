@@ -19,23 +19,23 @@ from vec2emb import TokenCounts, count_tokens
 from vec2emb.corpus import cluster
 from vec2emb.errors import InputError, MissingPackageError, TryAgainError, UsageError
 
-SIZE = 400_000
+SIZE = 150_000
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
     """Text in a large file and in small ones, packed, in JSON lines and in Parquet; and all of it in a row."""
     folder = tmp_path_factory.mktemp("corpus")
-    texts = [zipf_text(SIZE, 20_000, seed) for seed in range(4)]
+    texts = [zipf_text(SIZE, 5_000, seed) for seed in range(4)]
     (folder / "a.txt").write_bytes(texts[0])
-    for i, start in enumerate(range(0, len(texts[1]), 30_000)):
-        (folder / f"b{i:03}.txt").write_bytes(texts[1][start : start + 30_000])
+    for i, start in enumerate(range(0, len(texts[1]), 15_000)):
+        (folder / f"b{i:03}.txt").write_bytes(texts[1][start : start + 15_000])
     lines = texts[2].split(b"\n")
-    pq.write_table(pa.table({"text": [line.decode() for line in lines]}), folder / "c.parquet", row_group_size=500)
+    pq.write_table(pa.table({"text": [line.decode() for line in lines]}), folder / "c.parquet", row_group_size=200)
     import gzip
 
     (folder / "d.txt.gz").write_bytes(gzip.compress(texts[3], 1))
-    small = [texts[1][start : start + 30_000] for start in range(0, len(texts[1]), 30_000)]
+    small = [texts[1][start : start + 15_000] for start in range(0, len(texts[1]), 15_000)]
     return folder, b"\n".join([texts[0], *small, *lines, texts[3]])
 
 
@@ -43,7 +43,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many tasks and buckets as a corpus of gigabytes has."""
     monkeypatch.setattr(cluster, "PIECE", 20_000)
-    monkeypatch.setattr(cluster, "BUCKET", 300_000)
+    monkeypatch.setattr(cluster, "BUCKET", 150_000)
     monkeypatch.setattr(cluster, "FAN_IN", 3)
 
 
@@ -158,7 +158,7 @@ def _kill_one(running: Any) -> int:
 def test_two_workers_and_one_killed(
     corpus: tuple[Path, bytes], two_workers: Any, small_pieces: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "PIECE", 40_000)
+    monkeypatch.setattr(cluster, "PIECE", 20_000)
     folder, _ = corpus
     address = two_workers.scheduler_address
     expected = count_tokens(folder, encoding_errors="replace")

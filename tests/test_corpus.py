@@ -52,7 +52,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.fixture(scope="module")
 def zipf(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
-    data = zipf_text(3_000_000)
+    data = zipf_text(3_000_000, 20_000)
     path = tmp_path_factory.mktemp("zipf") / "zipf.txt"
     path.write_bytes(data)
     return path, data

@@ -190,7 +190,7 @@ def test_long_tokens(new: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ENGINES)
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(texts=st.lists(TEXTS, max_size=4))
 def test_equals_counter(name: str, texts: list[bytes]) -> None:
     expected = Counter(token for text in texts for token in text.split())
@@ -200,7 +200,7 @@ def test_equals_counter(name: str, texts: list[bytes]) -> None:
     assert counter.nbytes == sum(len(token) + 1 for token in expected)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(text=TEXTS, at=st.integers(0, 200))
 @pytest.mark.skipif(not HAS_NATIVE, reason="there is no native kernel")
 def test_kernels_agree_on_what_is_not_utf8(text: bytes, at: int) -> None:

@@ -36,10 +36,13 @@ ROOMS: dict[str, set[str]] = {
     "initialize": {"_kernel", "errors"},
     "keys": {"errors"},
     "positions": {"errors", "keys"},
-    "publishing": {"errors"},
+    "filesystem": {"errors"},
+    "publishing": {"errors", "filesystem"},
     "tensorfile": {"errors"},
     "engine": {"_kernel", "errors", "formats", "selection"},
     "progress": set(),
+    "corpus": {"_kernel", "compression", "errors", "filesystem", "progress", "publishing", "sources", "special"}
+    | {"vocab_text", "vocabulary", "wordlist"},
 }
 
 

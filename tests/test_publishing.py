@@ -21,7 +21,7 @@ import pytest
 from helpers import run
 
 import vec2emb
-from vec2emb import publishing
+from vec2emb import filesystem, publishing
 from vec2emb.errors import InputError, OutputError, TryAgainError, UsageError, Vec2embError
 from vec2emb.publishing import CONFIG, MODEL, VOCAB, Publication, Target
 
@@ -78,7 +78,7 @@ class Steps:
         self._at, self._how = at, how
         for name in self.NAMES:
             patch.setattr(os, name, self._counted(getattr(os, name)))
-        patch.setattr(publishing, "exchange", self._counted(publishing.exchange))
+        patch.setattr(publishing, "exchange", self._counted(filesystem.exchange))
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any, **kwargs: Any) -> Any:
@@ -562,11 +562,11 @@ def test_exchange_swaps_two_folders_or_says_that_it_cannot(tmp_path: Path) -> No
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / name).touch()
-    swapped = publishing.exchange(str(tmp_path / "a"), str(tmp_path / "b"))
+    swapped = filesystem.exchange(str(tmp_path / "a"), str(tmp_path / "b"))
     assert os.listdir(tmp_path / "a") == (["b"] if swapped else ["a"])
     if swapped:
         with pytest.raises(FileNotFoundError):
-            publishing.exchange(str(tmp_path / "a"), str(tmp_path / "absent"))
+            filesystem.exchange(str(tmp_path / "a"), str(tmp_path / "absent"))
 
 
 @pytest.fixture

@@ -236,7 +236,9 @@ def compare_with_existing(target: Target, config: dict[str, Any]) -> None:
 
 def _locate(path: str) -> Target:
     if os.path.isdir(path) or path.endswith(".safetensors"):
-        target = Target(path)
+        folder, name = os.path.split(path)
+        # The tensors of a folder, named by themselves, stand for the folder.
+        target = Target((folder or ".") if name == MODEL and os.path.exists(os.path.join(folder, CONFIG)) else path)
     elif not os.path.lexists(path):
         raise InputError("not-found", "there is no such bundle", path=path)
     else:

@@ -15,7 +15,8 @@ from ._kernel import cast_rows
 from ._kernel.codes import Cast
 from .bundle import DTYPES, FORMAT_VERSION, HEADER_BYTES, KEY, canonical, largest, pretty, self_sha256
 from .errors import InputError
-from .publishing import CONFIG, MODEL, SCRATCH, VOCAB, WAITING, Publication, write_all, write_file, writing
+from .filesystem import write_all, write_file, writing
+from .publishing import CONFIG, MODEL, SCRATCH, VOCAB, WAITING, Publication
 from .tensorfile import TensorInfo, encode_header
 
 if TYPE_CHECKING:

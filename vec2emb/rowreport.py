@@ -15,7 +15,7 @@ import json
 import os
 from typing import IO, Any
 
-from .publishing import writing
+from .filesystem import writing
 from .report import Report
 from .selection import RowEvent, Selection
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from .errors import TryAgainError
-from .publishing import exchange, move_to_free, same_file, sync, try_lock, writing
+from .filesystem import exchange, move_to_free, same_file, sync, try_lock, writing
 
 
 @contextlib.contextmanager
@@ -97,10 +97,10 @@ def _take(hidden: str, label: str) -> int:
 
 def _heal(hidden: str, aside: str, target: str) -> None:
     if os.path.isdir(aside):
-        if os.path.lexists(target):
+        if os.path.lexists(target) and not (os.path.isdir(target) and not os.listdir(target)):
             shutil.rmtree(aside)
         else:
-            os.rename(aside, target)
+            os.rename(aside, target)  # takes the place of nothing, or of an empty folder that was made meanwhile
     for entry in os.scandir(hidden):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path)
@@ -116,7 +116,11 @@ def _replace(hidden: str, aside: str, target: str) -> None:
             shutil.rmtree(hidden)
         else:
             os.rename(target, aside)
-            os.rename(hidden, target)
+            try:
+                os.rename(hidden, target)
+            except OSError:
+                os.rename(aside, target)
+                raise
             shutil.rmtree(aside)
     finally:
         os.close(old)

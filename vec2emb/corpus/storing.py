@@ -16,7 +16,7 @@ import numpy as np
 
 from .._kernel import TokenCounter
 from ..errors import InputError, OutputError, UsageError, VocabularyError, shown
-from ..publishing import writing
+from ..filesystem import writing
 from ..vocab_text import check_utf8, read
 from .counts import TokenCounts
 from .tables import blob_of, parquet_file, slices, table_of, write_parquet
