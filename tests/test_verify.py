@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import vec2emb
 from vec2emb.errors import InputError, UsageError
-from vec2emb.verification import Verification
+from vec2emb.checklist import Verification
 
 GLOVE = FIXTURES / "glove.6B.50d.sample.txt"
 SMALL = (

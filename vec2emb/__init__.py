@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from .attaching import describe_positions as describe_positions
     from .attaching import resize_positions as resize_positions
     from .auditing.auditor import audit as audit
-    from .bundle import load as load
-    from .bundle import save as save
     from .corpus import TokenCounts as TokenCounts
     from .corpus import build_vocab as build_vocab
     from .corpus import count_tokens as count_tokens
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
     from .reading import read_vectors as read_vectors
     from .report import Report as Report
     from .table import Table as Table
+    from .table import load as load
+    from .table import save as save
     from .verification import verify as verify
     from .vocabulary import Vocabulary as Vocabulary
 
@@ -48,10 +48,10 @@ _HOME = {
     "export": "exporting",
     "inspect": "inspection",
     "iter_vectors": "reading",
-    "load": "bundle",
+    "load": "table",
     "read_vectors": "reading",
     "resize_positions": "attaching",
-    "save": "bundle",
+    "save": "table",
     "similar": "neighbours",
     "verify": "verification",
 }

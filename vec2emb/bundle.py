@@ -27,12 +27,6 @@ from .trainrows import are_ranges
 from .vocab_tokens import Lookup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy as np
-    from numpy.typing import ArrayLike
-
-    from .table import Table
     from .vocabulary import Vocabulary
 
 FORMAT_VERSION = 1
@@ -113,6 +107,13 @@ class Bundle:
         """Give back the memory of the mapped file, as after copying rows; what is used again is mapped again."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self.data.madvise(mmap.MADV_DONTNEED)
+
+    def stored_bytes(self, row: int, count: int) -> bytes:
+        """Rows of the table as they are stored."""
+        tensor = self.tensor
+        width = (tensor.stop - tensor.start) // tensor.shape[0]
+        start = self.header.data_start + tensor.start + row * width
+        return self.data[start : start + count * width]
 
     def _read_facts(self) -> dict[str, Any]:
         text = self.header.metadata.get("vec2emb")
@@ -329,23 +330,8 @@ _SHAPES: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def load(bundle: str | os.PathLike[str]) -> Table:
-    """Open a bundle: its vocabulary is indexed, its vectors are mapped and read only where they are used.
-
-    Args:
-        bundle: a folder, or the `.safetensors` file of a bundle under one stem.
-
-    Raises:
-        InputError: there is no bundle.
-        BundleError: its files are damaged or do not belong together.
-    """
-    from .table import Table
-
-    return Table.mapped(*open_bundle(bundle))
-
-
 def open_bundle(bundle: str | os.PathLike[str]) -> tuple[Bundle, Vocabulary]:
-    """The files of a bundle, and the vocabulary that belongs to its table; raises what `load` raises."""
+    """The files of a bundle, and the vocabulary that belongs to its table; raises what `vec2emb.load` raises."""
     from .vocabulary import Vocabulary
 
     opened = Bundle(bundle)
@@ -360,41 +346,3 @@ def open_bundle(bundle: str | os.PathLike[str]) -> tuple[Bundle, Vocabulary]:
     if len(vocab) != facts["rows"]:
         raise opened._damaged(f"{VOCAB} and the table differ in length", f"{facts['rows']} lines", str(len(vocab)))
     return opened, vocab
-
-
-def save(
-    path: str | os.PathLike[str],
-    tokens: Iterable[str],
-    vectors: ArrayLike | np.ndarray[Any, Any],
-    *,
-    pad_token: str | None = None,
-    unk_token: str | None = None,
-    dtype: str = "float32",
-    freeze: bool = False,
-    if_exists: str = "error",
-) -> None:
-    """Write tokens and vectors that are in memory as a bundle; no row is added.
-
-    Args:
-        path: a folder, or NAME.safetensors.
-        tokens: V different tokens, row by row, or a `Vocabulary`.
-        vectors: [V, D], any strides, any real dtype whose values float32 holds in range.
-        pad_token: which of the tokens is for padding; its row must be zero.
-        unk_token: which of the tokens stands for unknown ones.
-        dtype: `float32`, `float16` or `bfloat16`.
-        freeze: record that the table is not to be trained.
-        if_exists: `error` or `replace`; `keep` leaves a bundle that holds the same.
-
-    Raises:
-        VocabularyError: the tokens are not unique or not text.
-        InputError: tokens and vectors differ in number, or values are not finite or out of range.
-        OutputError: the target exists or cannot be written.
-    """
-    from .table import Table
-    from .vocabulary import Vocabulary
-
-    if isinstance(tokens, Vocabulary) and pad_token is None and unk_token is None:
-        vocab = tokens
-    else:
-        vocab = Vocabulary(tokens, pad_token=pad_token, unk_token=unk_token)
-    Table.of_arrays(vocab, vectors).save(path, dtype=dtype, freeze=freeze, if_exists=if_exists)

@@ -11,11 +11,11 @@ from typing import Any
 
 from .attaching import repeat_steps
 from .bundle import Bundle, pretty, self_sha256
+from .checklist import Verification
 from .errors import UsageError, Vec2embWarning, shown
 from .pipeline import convert
 from .progress import ProgressLike
 from .publishing import CONFIG, MODEL, VOCAB, Target
-from .verification import Verification
 from .vocabulary import Vocabulary
 from .wordlist import WordList
 

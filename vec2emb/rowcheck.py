@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from ._kernel import cast_rows
 from ._kernel.codes import Cast
 from .bundle import DTYPES, Bundle
+from .checklist import Verification
 from .errors import shown
 from .passes import ReadOptions, open_pass
 from .progress import ProgressLike
 from .selection import Rules
 from .sources import SourceLike
-from .verification import Verification, stored_bytes
 from .vocabulary import Vocabulary
 from .wanted import GivenOrder
 
@@ -102,7 +102,7 @@ class _Comparison:
         stored, width = self._stored(rows), self._width
         count = len(stored) // width
         inside = max(0, min(count, self._rows - id))
-        if inside and stored_bytes(self._opened, id, inside) == stored[: inside * width]:
+        if inside and self._opened.stored_bytes(id, inside) == stored[: inside * width]:
             self._seen[id : id + inside] = bytes([_SAME]) * inside
         else:
             for i in range(inside):
@@ -113,7 +113,7 @@ class _Comparison:
         self._opened.release()
 
     def _judge(self, row: int, vector: bytes) -> int:
-        return _SAME if stored_bytes(self._opened, row, 1) == vector else _OTHER
+        return _SAME if self._opened.stored_bytes(row, 1) == vector else _OTHER
 
     def _stored(self, rows: memoryview) -> bytes:
         """The rows in the type of the table."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from .bundle import KEY, Bundle, compare_with_existing, largest, open_bundle
 from .errors import InputError, shown
 from .publishing import Publication, Target
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
-    from .bundle import Bundle
     from .bundlewriter import Tensors
     from .explaining import Explanation
     from .report import Report
@@ -159,7 +159,6 @@ class Table:
         A table that was loaded keeps what its bundle records: positions, scale, names, rows that train, where each row
         came from; dtype and freeze can be given anew.
         """
-        from .bundle import compare_with_existing, largest
         from .bundlewriter import BundleWriter
 
         dtype = self.config.get("dtype", "float32") if dtype is None else dtype
@@ -178,7 +177,6 @@ class Table:
                 publication.publish()
 
     def _tensors(self) -> Tensors:
-        from .bundle import KEY
         from .bundlewriter import Tensors
 
         keys = (self.config.get("positions") or {}).get("keys", ())
@@ -275,3 +273,51 @@ def stored_rows(
         stored = (stored.astype(np.uint32) << 16).view(np.float32)
     table: Any = stored.astype(np.float32, copy=False)
     return table  # type: ignore[no-any-return]
+
+
+def load(bundle: str | os.PathLike[str]) -> Table:
+    """Open a bundle: its vocabulary is indexed, its vectors are mapped and read only where they are used.
+
+    Args:
+        bundle: a folder, or the `.safetensors` file of a bundle under one stem.
+
+    Raises:
+        InputError: there is no bundle.
+        BundleError: its files are damaged or do not belong together.
+    """
+    return Table.mapped(*open_bundle(bundle))
+
+
+def save(
+    path: str | os.PathLike[str],
+    tokens: Iterable[str],
+    vectors: ArrayLike | np.ndarray[Any, Any],
+    *,
+    pad_token: str | None = None,
+    unk_token: str | None = None,
+    dtype: str = "float32",
+    freeze: bool = False,
+    if_exists: str = "error",
+) -> None:
+    """Write tokens and vectors that are in memory as a bundle; no row is added.
+
+    Args:
+        path: a folder, or NAME.safetensors.
+        tokens: V different tokens, row by row, or a `Vocabulary`.
+        vectors: [V, D], any strides, any real dtype whose values float32 holds in range.
+        pad_token: which of the tokens is for padding; its row must be zero.
+        unk_token: which of the tokens stands for unknown ones.
+        dtype: `float32`, `float16` or `bfloat16`.
+        freeze: record that the table is not to be trained.
+        if_exists: `error` or `replace`; `keep` leaves a bundle that holds the same.
+
+    Raises:
+        VocabularyError: the tokens are not unique or not text.
+        InputError: tokens and vectors differ in number, or values are not finite or out of range.
+        OutputError: the target exists or cannot be written.
+    """
+    if isinstance(tokens, Vocabulary) and pad_token is None and unk_token is None:
+        vocab = tokens
+    else:
+        vocab = Vocabulary(tokens, pad_token=pad_token, unk_token=unk_token)
+    Table.of_arrays(vocab, vectors).save(path, dtype=dtype, freeze=freeze, if_exists=if_exists)

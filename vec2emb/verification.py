@@ -6,61 +6,16 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from .bundle import Bundle, self_sha256
-from .errors import InputError, printable, shown
+from .checklist import Verification
+from .errors import InputError, shown
 from .progress import ProgressLike
 from .publishing import CONFIG, MODEL, VOCAB
 from .sources import SourceLike
 from .vocabulary import Vocabulary
 
 _NO_FILE = ("not-found", "not-a-bundle", "is-a-folder", "cannot-open", "read-failed")
-
-
-class Verification:
-    """What was checked.
-
-    Attributes:
-        path: the bundle, as the caller gave it.
-        checks: each check with its name, `ok`, and what was found where it is not.
-        notes: what could not be checked, or differs without being at fault.
-        identical_sha256: SHA-256 of model.safetensors, if a rebuilt bundle is the same; else None.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.checks: list[dict[str, Any]] = []
-        self.notes: list[str] = []
-        self.identical_sha256: str | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether no check failed."""
-        return all(check["ok"] for check in self.checks)
-
-    def check(self, name: str, ok: bool, found: str = "") -> bool:
-        """Record a check; whether it is passed."""
-        self.checks.append({"check": name, "ok": ok, "found": None if ok else found})
-        return ok
-
-    def to_dict(self) -> dict[str, Any]:
-        """What `--json` prints."""
-        return {**vars(self), "ok": self.ok}
-
-    def __str__(self) -> str:
-        lines = [
-            f"ok: {check['check']}" if check["ok"] else f"FAILED: {check['check']}: {check['found']}"
-            for check in self.checks
-        ]
-        lines += [f"note: {note}" for note in self.notes]
-        if self.identical_sha256 is not None:
-            lines.append(f"identical, sha256 {self.identical_sha256}")
-        return printable("\n".join(lines))
-
-    def __repr__(self) -> str:
-        failed = sum(not check["ok"] for check in self.checks)
-        return f"<Verification of {self.path}: {len(self.checks)} checks, {failed} failed>"
 
 
 def verify(
@@ -167,7 +122,7 @@ def _check_records(opened: Bundle, vocab: Vocabulary, found: Verification) -> bo
     """Whether what vec2emb.json says of rows can be true of this table."""
     padding = opened.facts.get("padding_idx")
     if padding is not None:
-        found.check("the padding row is zero", not any(stored_bytes(opened, padding, 1)), f"row {padding} is not")
+        found.check("the padding row is zero", not any(opened.stored_bytes(padding, 1)), f"row {padding} is not")
     config, rows = opened.config, len(vocab)
     wrong = [
         f"{shown(special['token'])} is not row {special['id']}"
@@ -184,11 +139,3 @@ def _check_records(opened: Bundle, vocab: Vocabulary, found: Verification) -> bo
     except (TypeError, ValueError, KeyError):
         wrong.append("missing or fallbacks are not as they are written")
     return found.check("records of special, missing and other rows fit the table", not wrong, "; ".join(wrong[:3]))
-
-
-def stored_bytes(opened: Bundle, row: int, count: int) -> bytes:
-    """Rows as they are stored."""
-    tensor = opened.tensor
-    width = (tensor.stop - tensor.start) // tensor.shape[0]
-    start = opened.header.data_start + tensor.start + row * width
-    return opened.data[start : start + count * width]

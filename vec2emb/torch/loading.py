@@ -10,9 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..bundle import load
 from ..errors import UsageError
-from ..table import Table
+from ..table import Table, load
 from ..trainrows import TrainLike, TrainRows, new_rows
 from ..vocabulary import Vocabulary
 from .partly_frozen import PartlyFrozenEmbedding

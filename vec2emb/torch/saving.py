@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..bundle import load
 from ..errors import UsageError
-from ..table import Table
+from ..table import Table, load
 from ..trainrows import ranges_of
 from ..vocabulary import Vocabulary
 from .loading import BundleLike, Origin

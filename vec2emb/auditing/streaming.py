@@ -1,0 +1,230 @@
+"""The rows of a source, once through: what was there, and all vectors past the geometry."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .._kernel import Rows, TokenIndex
+from .._kernel.codes import Fault as Code
+from .._kernel.codes import State
+from ..bundle import open_bundle
+from ..errors import InputError, RowError, Vec2embWarning
+from ..formats.faults import CODES
+from ..origins import borrowed_rows, made_rows
+from ..passes import ReadOptions, open_pass
+from ..progress import progress_of
+from ..report import collect_warnings
+from ..selection import RowEvent, Rules, Selection
+from ..sources import SourceLike
+from ..table import stored_rows
+from ..vocabulary import Lookup
+from .geometry import COPY, MADE, Geometry
+from .health_figures import Example, Fault
+from .results import InputFile
+from .tokens import FEW
+
+_BLOCK = 1 << 20  # bytes of a bundle's table taken at a time
+
+
+@dataclass
+class Streamed:
+    """A source that was read through.
+
+    Attributes:
+        name, kind, format, compression, member, files: as in `results.Source`.
+        dim: D.
+        rows: rows of the source.
+        header_rows: as the header promises, or None.
+        limited: whether reading ended at the limit.
+        faults: rows that do not load, by code.
+        duplicates: rows left out because their token came before.
+        duplicate_examples: the first few of them.
+        index: tokens of the rows that load; the id of a token is the id of its row.
+        made: ids of rows that no file gave.
+        lookup: how the source's vocabulary looks up tokens that are not there as they stand.
+        geometry: the figures of the vectors.
+        warnings: what is odd about a file.
+        checks: checks of a bundle, as in `results.Health`; None for a file.
+        again: what reads the source a second time, or None if it can be read once only.
+    """
+
+    name: str
+    kind: str
+    format: str
+    compression: str
+    member: str | None
+    files: list[InputFile]
+    dim: int
+    rows: int
+    index: TokenIndex
+    geometry: Geometry
+    header_rows: int | None = None
+    limited: bool = False
+    faults: dict[str, Fault] = field(default_factory=dict)
+    duplicates: int = 0
+    duplicate_examples: list[Example] = field(default_factory=list)
+    made: set[int] = field(default_factory=set)
+    lookup: Lookup = "exact"
+    warnings: list[Vec2embWarning] = field(default_factory=list)
+    checks: dict[str, str | None] | None = None
+    again: SourceLike | None = None
+
+
+def is_bundle(source: SourceLike) -> bool:
+    """Whether a source is to be opened as a bundle."""
+    if not isinstance(source, str | os.PathLike):
+        return False
+    path = os.fspath(source)
+    return os.path.isdir(path) or path.endswith(".safetensors")
+
+
+class _Observed(Selection):
+    """Every row of the file in its order, and notes of those that do not load."""
+
+    def __init__(self, expected: int, label: str) -> None:
+        super().__init__([], rules=Rules("first", note_events=True), expected=expected)
+        self.fault_counts = dict.fromkeys(CODES.values(), 0)
+        self.first_faults: dict[str, tuple[int, str]] = {}
+        self.duplicate_examples: list[Example] = []
+        self._label = label
+        self.on_event = self._event
+
+    def select(self, buffer: bytearray, rows: Rows, base: int, label: str) -> tuple[int, RowError | None]:
+        result = super().select(buffer, rows, base, label)
+        for row in rows.rows_in_state(State.FAULTY):  # a later row of a token is a duplicate, whatever else is wrong
+            code = CODES[Code(rows.fault_of(row)[0])]
+            self.fault_counts[code] += 1
+            self.first_faults.setdefault(code, (base + rows.place(row)[0], ""))
+        return result
+
+    def _event(self, event: RowEvent) -> None:
+        if event.what == "duplicate" and len(self.duplicate_examples) < FEW:
+            self.duplicate_examples.append(Example(_text(event.token), f"line {event.line}"))
+        elif event.what == "skipped" and event.reason is not None:
+            for code, (line, _) in self.first_faults.items():
+                if line == event.line:
+                    self.first_faults[code] = (line, event.reason.removeprefix(f"{self._label}, "))
+
+
+def stream_file(source: SourceLike, options: ReadOptions) -> Streamed:
+    """Read a file of vectors; rows that do not load are counted.
+
+    Raises:
+        InputError: it is no file of vectors, has no rows, or its bytes end early.
+    """
+    options = options._replace(bad_rows="skip", nonfinite="keep", unit_norm=False, dtype="float32")
+    with open_pass(source, options) as opened:
+        selection = _Observed(opened.expected_rows, opened.source.label)
+        geometry = Geometry(opened.detected.dim)
+        engine = opened.engine(selection, geometry.write, options.threads)
+        with progress_of(options.progress, opened.source.name) as show:
+            counts = engine.run(lambda: (opened.source.consumed, opened.source.size), show)
+        if counts.limited:
+            opened.source.finish()
+        opened.source.check_unchanged()
+        if not counts.rows:
+            raise InputError("no-rows", "the file has no rows", path=opened.source.label)
+        geometry.finish()
+        missing_lf = opened.reader.missing_lf and not counts.limited
+        label, detected, path = opened.source.label, opened.detected, _path_of(source)
+        extra_unk = detected.header_rows == counts.rows - 1 and counts.last_token == b"<unk>"
+        warnings = collect_warnings(label, counts, selection, missing_lf, extra_unk and not counts.limited)
+        return Streamed(
+            name=label,
+            kind="vectors",
+            format=detected.format,
+            compression=opened.source.compression,
+            member=opened.source.member,
+            files=[measured(path, label)],
+            dim=detected.dim,
+            rows=counts.rows,
+            index=selection.index,
+            geometry=geometry,
+            header_rows=detected.header_rows,
+            limited=counts.limited,
+            faults={code: _fault(selection, code) for code in selection.fault_counts},
+            duplicates=selection.duplicates,
+            duplicate_examples=selection.duplicate_examples,
+            warnings=warnings,
+            again=source if path is not None else None,
+        )
+
+
+def _fault(selection: _Observed, code: str) -> Fault:
+    line, message = selection.first_faults.get(code, (None, None))
+    return Fault(selection.fault_counts[code], line, message)
+
+
+def stream_bundle(path: str) -> Streamed:
+    """Read a bundle's table, in blocks, and check its files.
+
+    Raises:
+        InputError: there is no bundle, or it cannot be opened.
+    """
+    from ..verification import verify
+
+    checks = {check["check"]: check["found"] for check in verify(path).checks}
+    bundle, vocab = open_bundle(path)
+    made, copies = made_rows(bundle), borrowed_rows(bundle)
+    rows, dim = bundle.tensor.shape
+    flags = np.zeros(rows, np.uint8)
+    flags[list(made)] |= MADE
+    flags[list(copies)] |= COPY
+    geometry = Geometry(dim)
+    step = max(1, _BLOCK // (4 * dim))
+    for start in range(0, rows, step):
+        stop = min(start + step, rows)
+        geometry.add(start, stored_rows(bundle, start, stop), flags[start:stop])
+    geometry.finish()
+    return Streamed(
+        name=path,
+        kind="bundle",
+        format=str(bundle.facts["dtype"]),
+        compression="none",
+        member=None,
+        files=[measured(file, file) for file in bundle.target.paths.values()],
+        dim=dim,
+        rows=rows,
+        index=TokenIndex.over(bytes(vocab.blob)),
+        geometry=geometry,
+        faults={code: Fault(0, None, None) for code in CODES.values()},
+        made=made,
+        lookup=vocab.lookup,
+        checks=checks,
+        again=path,
+    )
+
+
+def check_is_vectors(source: SourceLike, options: ReadOptions) -> None:
+    """Open and detect, no more.
+
+    Raises:
+        InputError: it is no file of vectors.
+    """
+    with open_pass(source, options):
+        pass
+
+
+def _path_of(source: SourceLike) -> str | None:
+    """The path of a source that can be opened again."""
+    if isinstance(source, str | os.PathLike) and os.path.isfile(path := os.fspath(source)):
+        return path
+    return None
+
+
+def measured(path: str | None, name: str) -> InputFile:
+    """Size and SHA-256 of a file; unknown for what cannot be read again."""
+    import hashlib
+
+    if path is None:
+        return InputFile(name, None, None)
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return InputFile(name, os.fstat(file.fileno()).st_size, digest)
+
+
+def _text(token: bytes) -> str:
+    return token.decode("utf-8", "backslashreplace")

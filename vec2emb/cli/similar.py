@@ -1,0 +1,33 @@
+"""`vec2emb similar`: the nearest neighbours of words in a bundle."""
+
+from __future__ import annotations
+
+import click
+
+from .output import HeadedCommand, emit, option, tell, token, warnings_said
+
+
+@click.command(
+    cls=HeadedCommand,
+    context_settings={"ignore_unknown_options": True},  # -0 is a word
+    short_help="The nearest neighbours of words in a bundle.",
+    epilog="Example:\n  vec2emb similar glove-50d paris berlin --top 5",
+)
+@click.argument("bundle")
+@click.argument("words", nargs=-1, required=True, metavar="WORD...")
+@option("Output", "--top", type=click.IntRange(1), default=10, show_default=True, metavar="N",
+        help="How many neighbours of each.")  # fmt: skip
+@option("Machine", "--json", "with_json", is_flag=True, help="Print them as one line of JSON.")
+def similar(bundle: str, words: tuple[str, ...], top: int, with_json: bool) -> None:
+    """List for each WORD the tokens of BUNDLE whose vectors point the same way, by cosine.
+
+    Padding and rows that were drawn are left out.
+    """
+    from ..neighbours import similar as run
+
+    with warnings_said():
+        found = run(bundle, *map(token, words), top=top)
+    if with_json:
+        emit({"words": [neighbours.to_dict() for neighbours in found]})
+    else:
+        tell("\n".join(map(str, found)))
