@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import pytest
 from helpers import FIXTURES, run
 
@@ -461,3 +462,12 @@ def test_ctrl_c_in_a_script(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert (process.wait(10), process.stdout.read()) == (0, b"1\n")
     assert os.listdir(tmp_path) == []
+
+
+def test_commands_are_listed_as_they_call_themselves() -> None:
+    context = click.Context(cli.group)
+    for name, text in cli.COMMANDS.items():
+        command = cli.group.get_command(context, name)
+        assert command is not None
+        assert (command.name, command.short_help) == (name, text)
+    assert cli.group.get_command(context, "no-such") is None

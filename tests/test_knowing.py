@@ -160,6 +160,7 @@ def test_an_encoding_that_lacks_bytes(kernel: str, tmp_path: Path) -> None:
         ("cp037", "error", "encoding-not-ascii"),
         ("base64", "error", "unknown-encoding"),
         ("no-such", "error", "unknown-encoding"),
+        ("\udcff", "error", "unknown-encoding"),
         ("utf-8", "ignore", "encoding-errors"),
     ],
 )

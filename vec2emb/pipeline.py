@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from .bundle import compare_with_existing
 from .bundlewriter import BundleWriter
-from .errors import UsageError, VocabularyError, shown
+from .errors import InputError, UsageError, VocabularyError, shown
 from .expectations import Expectations, ExpectLike
 from .modelplan import ModelPlan, ScaleLike
 from .passes import ReadOptions, open_pass
@@ -216,7 +217,8 @@ def convert(
         placement = Placement(writer.rows, selection, waiting, policy.limit)
         counts, found = opened.run(selection, placement.write)
         _refuse_missing(selection, missing, opened.source.label)
-        inits = placement.finish(seed, missing)
+        with _explained(selection, opened.source.label):
+            inits = placement.finish(seed, missing)
         report = Report(opened.source, opened.detected, counts, selection)
         report.describe_plan(dtype, missing, inits)
         entrance = model.make_table(report.dim, report.padding_idx)
@@ -265,14 +267,31 @@ def _rehearse(
 def _refuse_missing(selection: Selection, missing: str, label: str) -> None:
     rows = selection.missing() if missing == "error" else []
     if rows:
-        few = ", ".join(shown(name) for name in selection.names(rows[:FEW]))
         raise VocabularyError(
             "missing-words",
             f"the file lacks {len(rows)} of the words",
             path=label,
-            found=few + (", .." if len(rows) > FEW else ""),
+            found=_few(selection.names(rows[: FEW + 1])),
             hint="--missing normal, mean, uniform or zeros makes rows for them",
         )
+
+
+@contextlib.contextmanager
+def _explained(selection: Selection, label: str) -> Iterator[None]:
+    """Say of a row that cannot be made in which file, and whether that has none of the words that are wanted."""
+    try:
+        yield
+    except InputError as error:
+        error.path = label
+        lacking = selection.names(selection.missing()) or [token.decode() for token in selection.absent]
+        if error.code == "nothing-to-fit" and lacking:
+            error.expected, error.found = "words of the file", _few(lacking)
+            error.hint = f"is that the right list of words? If so, {error.hint}"
+        raise
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(shown(name) for name in names[:FEW]) + (", .." if len(names) > FEW else "")
 
 
 def _nowhere(id: int, rows: memoryview) -> None:

@@ -11,7 +11,6 @@ from .errors import InputError, shown
 from .initialize import Statistics, initial_vector
 from .selection import Selection
 from .special import Special
-from .wanted import Fallback
 
 
 def planned_inits(selection: Selection) -> list[str]:
@@ -63,8 +62,8 @@ class Placement:
         selection = self._selection
         inits = planned_inits(selection)
         from_file = {id for id, init in zip(selection.special_ids, inits, strict=True) if init == "file"}
-        if isinstance(selection, Fallback):
-            self._gather(selection)
+        if self._waiting is not None:
+            self._gather(self._waiting, selection.sources)
         for id in from_file & self._held.keys():
             self._table.write(selection.row_of(id), self._held[id])
         statistics = Statistics(lambda: self._rows_of_file(from_file), self._table.dim)
@@ -120,15 +119,14 @@ class Placement:
             names = self._selection.names(missing)
             yield from zip(missing, names, strict=True)
 
-    def _gather(self, selection: Fallback) -> None:
+    def _gather(self, waiting: RowFile, sources: array[int]) -> None:
         """Copy the rows that waited to their place."""
-        assert self._waiting is not None
         width = 4 * self._table.dim
         step = max(1, PIECE // width)
-        for start in range(0, len(selection.sources), step):
+        for start in range(0, len(sources), step):
             rows = bytearray()
-            for source in selection.sources[start : start + step]:
-                rows += self._waiting.read(source, 1) if source >= 0 else bytes(width)
+            for source in sources[start : start + step]:
+                rows += waiting.read(source, 1) if source >= 0 else bytes(width)
             self._table.write(start, rows)
 
     def _rows_of_file(self, from_file: set[int]) -> Iterator[bytes]:

@@ -9,7 +9,6 @@ from ._kernel import TokenIndex
 from .errors import UsageError
 from .selection import Rules, Selection
 from .special import Special, SpecialLike, arrange
-from .wanted import Arrangement, Fallback, GivenOrder
 from .wordlist import WordList, WordsLike, read_words
 
 MISSING = ("normal", "mean", "zeros", "uniform", "error")
@@ -68,6 +67,8 @@ class Plan:
         aside = self._aside(words)
         if words is None:
             return Selection(self.specials, self._at, self.rules, expected=expected)
+        from .wanted import Arrangement, Fallback, GivenOrder  # late: most conversions have no list of words
+
         if self._case_fallback:
             arrangement = Arrangement(words.vocab, self.specials, self._at, words.label) if self.words else None
             return Fallback(words.vocab, self.specials, self._at, self.rules, aside=aside, arrangement=arrangement)

@@ -142,8 +142,11 @@ class PositionPlan(NamedTuple):
         Raises:
             UsageError: an option is out of range, or there is no such table of this width.
         """
-        if type(self.num) is not int or self.num < 1:
-            raise UsageError("max-positions", "no such number of positions", expected="1 or more", found=repr(self.num))
+        from .positions import MAX_ROWS
+
+        if type(self.num) is not int or not 1 <= self.num <= MAX_ROWS:
+            expected = f"1 to {MAX_ROWS:,}"
+            raise UsageError("max-positions", "no such number of positions", expected=expected, found=repr(self.num))
         self._replace(num=1).settle(style, 0 if has_padding else None).table(dim)
 
     @classmethod

@@ -30,6 +30,7 @@ from .keys import FREQUENCIES, INITS, LAYOUTS, METHODS, ODD, PRESETS
 Matrix = NDArray[np.floating[Any]]
 Float64 = NDArray[np.float64]
 
+MAX_ROWS = (1 << 31) - 1  # a table with more is a slip of the pen
 _BLOCK = 1 << 17  # elements computed at a time, so that float64 never holds a second table
 _STARTS = (0, 1, -1, -2)  # angles of row 0 that `facts` tries
 _SAMPLE = 256  # rows that `facts` compares
@@ -173,7 +174,9 @@ def learned(
         table = np.zeros((rows, dim), _float_type(dtype))
     else:
         numbers = std * _normals(rows * dim, seed, 2.0 if init == "trunc-normal" else math.inf)
-        table = numbers.reshape(rows, dim).astype(_float_type(dtype))
+        with np.errstate(over="ignore"):
+            table = numbers.reshape(rows, dim).astype(_float_type(dtype))
+        _demand("std", std, bool(np.isfinite(table).all()), f"so small that all numbers fit {table.dtype}")
     if padding_idx is not None:
         table[padding_idx] = 0
     return table
@@ -414,7 +417,7 @@ def _offset(offset: int | None, padding_idx: int | None) -> int:
     if padding_idx is not None:
         _demand("padding_idx", padding_idx, padding_idx >= 0, "0 or more")
         _demand("offset", offset, padding_idx < offset, f"over {padding_idx}, the padding row, which is no position")
-    _demand("offset", offset, offset >= 0, "0 or more")
+    _demand("offset", offset, 0 <= offset <= MAX_ROWS, f"0 to {MAX_ROWS:,}")
     return offset
 
 
@@ -427,7 +430,7 @@ def _checked(table: Matrix) -> Matrix:
 
 
 def _count(name: str, value: int) -> int:
-    _demand(name, value, isinstance(value, int | np.integer) and value >= 1, "1 or more")
+    _demand(name, value, isinstance(value, int | np.integer) and 1 <= value <= MAX_ROWS, f"1 to {MAX_ROWS:,}")
     return int(value)
 
 

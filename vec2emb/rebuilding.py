@@ -42,10 +42,12 @@ def check_rebuilt(
         return
     with tempfile.TemporaryDirectory(prefix="vec2emb-") as folder:
         target = Target(os.path.join(folder, _recorded_name(opened)))
-        config = _convert(source, target, {**arguments, "threads": threads, "progress": progress})
-        if steps := opened.config.get("steps"):
-            repeat_steps(target.label, steps)
-            config = Bundle(target.label).config
+        with warnings.catch_warnings():  # what is odd was said when the bundle was made
+            warnings.simplefilter("ignore", Vec2embWarning)
+            config = _convert(source, target, {**arguments, "threads": threads, "progress": progress})
+            if steps := opened.config.get("steps"):
+                repeat_steps(target.label, steps)
+                config = Bundle(target.label).config
         same = [_compare(name, opened.target.paths[name], target.paths[name], found) for name in (MODEL, VOCAB)]
     same.append(_compare_config(opened, config, found))
     if all(same):
@@ -99,15 +101,13 @@ def _recorded_name(opened: Bundle) -> str:
 
 
 def _convert(source: str | os.PathLike[str], target: Target, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The new vec2emb.json; what is odd about the source was said when the bundle was made."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Vec2embWarning)
-        try:
-            return convert(source, target.label, **arguments).config
-        except UsageError as error:
-            if error.code != "member-without-archive":
-                raise
-            return convert(source, target.label, **{**arguments, "member": None}).config
+    """The new vec2emb.json."""
+    try:
+        return convert(source, target.label, **arguments).config
+    except UsageError as error:
+        if error.code != "member-without-archive":
+            raise
+        return convert(source, target.label, **{**arguments, "member": None}).config
 
 
 def _compare(name: str, path: str, rebuilt: str, found: Verification) -> bool:

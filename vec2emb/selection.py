@@ -62,6 +62,7 @@ class Selection:
         in_file: id of each special token that the file has, with the line of its first row.
         duplicates: how many later rows of a token there were; `first_duplicate` is the line and token of the first.
         merged: how many rows have become one with another by lower-casing.
+        sources: of an indirect selection, for each row of the table the id whose vector it takes, or -1.
         on_event: called with every row that is dropped, if the rules ask for it.
         lookup: how the vocabulary will look tokens up, as the file's were treated.
     """
@@ -95,6 +96,7 @@ class Selection:
         self.duplicates = 0
         self.merged = 0
         self.first_duplicate: tuple[int, bytes] | None = None
+        self.sources = array("q")
         self.hits: list[tuple[int, str]] = []  # rows that took another spelling's vector, and which spelling
         self.on_event: Callable[[RowEvent], None] = _ignore
         self._fixed = {

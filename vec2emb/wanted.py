@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Sequence
 
 from ._kernel import Rows, TokenIndex
@@ -135,7 +134,6 @@ class Fallback(Selection):
         super().__init__(specials, specials_at, rules, aside=aside)
         self.lookup = "case-fallback"
         self.arrangement = arrangement
-        self.sources = array("q")
         self._words = words
         self._names: list[bytes] = []
         self._row_of_special: dict[int, int] = {}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import VocabularyError, shown
-from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .vocabulary import Vocabulary
 
 
 class WordList(NamedTuple):
@@ -37,6 +39,8 @@ def read_words(words: WordsLike) -> WordList:
         VocabularyError: a word stands twice, ids have gaps, or the file is no list of words.
         InputError: the file cannot be read.
     """
+    from .vocabulary import Vocabulary  # late: most conversions have no list of words
+
     if isinstance(words, WordList):
         return words
     if isinstance(words, Vocabulary):
@@ -114,6 +118,8 @@ def _dense(ids: dict[str, Any], path: str) -> list[str]:
 
 
 def _vocabulary(tokens: list[str], path: str) -> Vocabulary:
+    from .vocabulary import Vocabulary
+
     try:
         return Vocabulary(tokens)
     except VocabularyError as error:

@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
-from ..errors import UsageError, Vec2embError
-from .audit import audit
-from .convert import convert
-from .evaluate import evaluate
-from .explain import explain
-from .export import export
-from .inspect import inspect
+from ..errors import OutputError, UsageError, Vec2embError
 from .output import INTERRUPTED, TERMINATED, Terminated, fail, on_sigterm, stopped
-from .positions import positions
-from .similar import similar
-from .verify import verify
-from .vocab import vocab
+
+# In the order in which people need them. The texts stand here so that a command is loaded only when it is called; a
+# test holds them equal to the commands' own.
+COMMANDS = {
+    "convert": "A file of word vectors to a bundle that PyTorch loads.",
+    "inspect": "What a file of vectors or a bundle holds.",
+    "vocab": "The vocabulary of a corpus.",
+    "audit": "What is in a file of vectors, and what of a corpus it covers.",
+    "explain": "Where the row of a word comes from, or why it has none.",
+    "similar": "The nearest neighbours of words in a bundle.",
+    "evaluate": "Scores of a bundle on word similarity and analogies.",
+    "verify": "Whether a bundle is whole, and what its source gives.",
+    "export": "A bundle back to a file of vectors.",
+    "positions": "Attach, resize or show a position table.",
+}
 
 
 class _Main(click.Group):
-    """The commands in the order in which people need them."""
+    """A group whose commands are modules of this package, each with a command of its own name."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return list(self.commands)
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f".{name}", __name__), name)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -50,18 +66,6 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
 )
 def group() -> None:
     """Turn pretrained word vectors into a PyTorch embedding, row for row with its vocabulary."""
-
-
-group.add_command(convert)
-group.add_command(inspect)
-group.add_command(vocab)
-group.add_command(audit)
-group.add_command(explain)
-group.add_command(similar)
-group.add_command(evaluate)
-group.add_command(verify)
-group.add_command(export)
-group.add_command(positions)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -90,6 +94,10 @@ def _run(words: list[str]) -> int:
         return stopped("interrupted", INTERRUPTED, with_json)
     except Terminated:
         return stopped("terminated", TERMINATED, with_json)
+    except MemoryError:
+        return fail(
+            OutputError("out-of-memory", "there is not enough memory for this; nothing was left behind"), with_json
+        )
     except BrokenPipeError:
         # Whoever read our output has gone; do not fail again when it is flushed at exit.
         sys.stdout = None

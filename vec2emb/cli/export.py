@@ -15,9 +15,9 @@ from .output import HeadedCommand, emit, option, tell, warnings_said
 )
 @click.argument("bundle")
 @option("Output", "--to", required=True, type=click.Choice(["word2vec", "word2vec-binary", "glove"]),
-        help="word2vec is text with a header, glove text without one.  [required]")  # fmt: skip
+        help="word2vec is text with a header, glove text without one.")  # fmt: skip
 @option("Output", "-o", "--output", required=True, metavar="FILE",
-        help="The file; .gz, .bz2, .xz and .zst compress it.  [required]")  # fmt: skip
+        help="The file; .gz, .bz2, .xz and .zst compress it.")  # fmt: skip
 @option("Output", "--specials", type=click.Choice(["keep", "drop"]), default="keep", show_default=True,
         help="What to do with the special tokens.")  # fmt: skip
 @option("Output", "--if-exists", type=click.Choice(["error", "replace"]), default="error", show_default=True,

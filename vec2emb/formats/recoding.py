@@ -26,10 +26,8 @@ def check_encoding(name: str, errors: str) -> str:
         raise UsageError("encoding-errors", "no such policy", expected=" or ".join(ENCODING_ERRORS), found=repr(errors))
     try:
         codec = codecs.lookup(name)
-        holds_ascii = _ASCII.decode(name) == _ASCII.decode("ascii")
-    except UnicodeError:
-        holds_ascii = False
-    except LookupError:  # also what Python says of codecs that are no encodings of text
+        holds_ascii = _holds_ascii(codec.name)
+    except (LookupError, ValueError):  # also what Python says of codecs that are no encodings of text, of odd names
         raise UsageError(
             "unknown-encoding", "there is no such encoding", found=repr(name), hint="such as latin-1, cp1252, gb18030"
         ) from None
@@ -41,6 +39,13 @@ def check_encoding(name: str, errors: str) -> str:
             hint=f"convert the file first: iconv -f {codec.name} -t UTF-8",
         )
     return codec.name
+
+
+def _holds_ascii(encoding: str) -> bool:
+    try:
+        return _ASCII.decode(encoding) == _ASCII.decode("ascii")
+    except UnicodeError:
+        return False
 
 
 class Recoder:

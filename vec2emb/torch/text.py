@@ -60,7 +60,7 @@ class PositionTable(nn.Module):
             return self.weight[self.offset : self.offset + length]
         real = ids != padding_token
         count = real.cumsum(-1)
-        if length > self.num and int(count.max()) > self.num:  # padding may reach beyond the table
+        if length > self.num and bool((count > self.num).any()):  # padding may reach beyond the table
             raise self._too_long(int(count.max()))
         rows = torch.where(real, count + (self.offset - 1), self.padding_idx)
         return functional.embedding(rows, self.weight, padding_idx=self.padding_idx)
