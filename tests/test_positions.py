@@ -199,9 +199,9 @@ def test_start_and_offset_are_two_things() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0, 4, {}), "num is out of range: expected 1 to 2,147,483,647, found 0"),
-        ((10**20, 4, {}), "num is out of range: expected 1 to 2,147,483,647, found 100000000000000000000"),
-        ((3, 0, {}), "dim is out of range: expected 1 to 2,147,483,647, found 0"),
+        ((0, 4, {}), "num is out of range: expected 1 to 16,777,216, found 0"),
+        ((10**20, 4, {}), "num is out of range: expected 1 to 16,777,216, found 100000000000000000000"),
+        ((3, 0, {}), "dim is out of range: expected 1 to 16,777,216, found 0"),
         ((3, 4, {"preset": "bert"}), "there is no such preset: expected one of vaswani, xlm"),
         ((3, 4, {"layout": "mixed"}), "there is no such layout: expected one of interleaved"),
         ((3, 4, {"base": 0.0}), "base is out of range: expected 1 or more, found 0.0"),
@@ -419,7 +419,7 @@ def test_a_straight_line_stays_straight(n: int, m: int) -> None:
         (9, {"method": "nearest"}, "unknown-method", "found 'nearest'"),
         (6, {"method": "nearest"}, "unknown-method", "found 'nearest'"),
         (9, {"method": "stretch"}, "keep-range", "expected 0 to 5, to stretch 6 positions to 9, found 20"),
-        (0, {"method": "truncate"}, "num-range", "expected 1 to 2,147,483,647, found 0"),
+        (0, {"method": "truncate"}, "num-range", "expected 1 to 16,777,216, found 0"),
         (9, {"method": "tile", "offset": 6}, "no-usable-rows", "expected over 6 rows, found 6"),
     ],
 )

@@ -185,8 +185,8 @@ def test_padding_of_positions_is_the_row_of_the_padding_token(source: Path) -> N
         ({"max_positions": 4}, "positions-missing", "--positions"),
         ({"train_positions": True}, "positions-missing", "train_positions"),
         ({"positions": "learned", "max_positions": 4, "position_preset": "xlm"}, "positions-option", "preset"),
-        ({"positions": "learned", "max_positions": 0}, "max-positions", "1 to 2,147,483,647"),
-        ({"positions": "learned", "max_positions": 10**20}, "max-positions", "1 to 2,147,483,647"),
+        ({"positions": "learned", "max_positions": 0}, "max-positions", "1 to 16,777,216"),
+        ({"positions": "learned", "max_positions": 10**20}, "max-positions", "1 to 16,777,216"),
         ({"positions": "sinusoidal", "max_positions": 4, "position_preset": "x"}, "unknown-preset", "vaswani"),
         ({"positions": "learned", "max_positions": 4, "key_style": "roberta", "pad": None}, "padding-needed", "no pad"),
         (

@@ -30,7 +30,7 @@ from .keys import FREQUENCIES, INITS, LAYOUTS, METHODS, ODD, PRESETS
 Matrix = NDArray[np.floating[Any]]
 Float64 = NDArray[np.float64]
 
-MAX_ROWS = (1 << 31) - 1  # a table with more is a slip of the pen
+MAX_ROWS = 1 << 24  # a table with more is a slip of the pen
 _BLOCK = 1 << 17  # elements computed at a time, so that float64 never holds a second table
 _STARTS = (0, 1, -1, -2)  # angles of row 0 that `facts` tries
 _SAMPLE = 256  # rows that `facts` compares

@@ -48,9 +48,8 @@ class HeadedCommand(click.Command):
 
     def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         if self.epilog:
-            formatter.write_paragraph()
-            for line in self.epilog.splitlines():
-                formatter.write_text(line)
+            # As it stands: a command that is wrapped can not be copied.
+            formatter.write(f"\n{self.epilog}\n")
 
 
 class _HeadedOption(click.Option):

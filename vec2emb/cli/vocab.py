@@ -27,7 +27,7 @@ CORPUS, OUTPUT, MACHINE = "Corpus", "Output", "Machine"
         help="Of JSON lines the key, of Parquet the column that holds text.  [default: text]")  # fmt: skip
 @option(CORPUS, "--encoding-errors", type=click.Choice(["error", "replace", "escape"]), default="error",
         show_default=True, help="What to do at a token that is not UTF-8.")  # fmt: skip
-@option(OUTPUT, "-o", "--output", required=True, metavar="FILE", help="One token a line.  [required]")
+@option(OUTPUT, "-o", "--output", required=True, metavar="FILE", help="One token a line.")
 @option(OUTPUT, "--min-count", type=int, metavar="N", default=1, show_default=True,
         help="Leave out tokens that come less often.")  # fmt: skip
 @option(OUTPUT, "--max-size", type=int, metavar="N", help="Keep at most N tokens.")
