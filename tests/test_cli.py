@@ -191,6 +191,16 @@ def test_usage(name: str, call: Call, source: Path, monkeypatch: pytest.MonkeyPa
     assert os.listdir(source.parent) == ["v.txt"]
 
 
+def test_too_little_memory(call: Call, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("vec2emb.pipeline.convert", exhausted)
+    done = call("convert", source, "-o", source.parent / "out", "--json")
+    assert (done.code, done.json["error"]["code"]) == (1, "out-of-memory")
+    assert done.err.startswith("error[out-of-memory]: ")
+
+
 def test_no_command_at_all(call: Call) -> None:
     done = call()
     assert done.code == 2

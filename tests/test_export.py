@@ -394,6 +394,7 @@ def test_a_failure_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ({"specials": "some"}, "specials"),
         ({"if_exists": "keep"}, "if-exists"),
         ({"path": "out.zip"}, "compression-suffix"),
+        ({"path": "-"}, "output-name"),
     ],
 )
 def test_usage(tmp_path: Path, arguments: dict[str, Any], code: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from helpers import collected, run
 
 import vec2emb
-from vec2emb.errors import CheckError, InputError, UsageError
+from vec2emb.errors import CheckError, InputError, OutputError, UsageError
 
 TABLE = b"the 0.5 -1.25 2\nof 1 0.25 -0.75\nthe 9 9 9\nbad 1 x 2\nand -0.5 0.125 0.0625\n"
 
@@ -95,6 +95,21 @@ def test_no_row_report_without_a_bundle(source: Path) -> None:
     with pytest.raises(InputError):
         vec2emb.convert(source, source.parent / "out", row_report=source.parent / "rows.jsonl")
     assert sorted(path.name for path in source.parent.iterdir()) == ["vectors.txt"]
+
+
+@pytest.mark.parametrize("name", ["vectors.txt", "words.txt", "folder", "out", "out/rows.jsonl"])
+def test_a_row_report_takes_the_place_of_another_one_alone(source: Path, name: str) -> None:
+    (source.parent / "words.txt").write_text("the\n")
+    (source.parent / "folder").mkdir()
+    before = source.read_bytes()
+    with pytest.raises((OutputError, UsageError)) as caught:
+        convert(source, vocab=source.parent / "words.txt", row_report=source.parent / name)
+    assert caught.value.code in ("target-not-a-report", "row-report-in-bundle")
+    assert (source.read_bytes(), (source.parent / "words.txt").read_text()) == (before, "the\n")
+    assert sorted(path.name for path in source.parent.iterdir()) == ["folder", "vectors.txt", "words.txt"]
+    for words in (["the", "Zebra"], ["the"]):
+        convert(source, vocab=words, row_report=source.parent / "rows.jsonl", if_exists="replace")
+    assert "Zebra" not in (source.parent / "rows.jsonl").read_text()
 
 
 def test_licence_and_origin_are_recorded(source: Path) -> None:

@@ -206,7 +206,7 @@ def test_start_and_offset_are_two_things() -> None:
         ((3, 4, {"layout": "mixed"}), "there is no such layout: expected one of interleaved"),
         ((3, 4, {"base": 0.0}), "base is out of range: expected 1 or more, found 0.0"),
         ((3, 4, {"start": math.inf}), "start is out of range: expected a finite number, found inf"),
-        ((3, 4, {"offset": -1}), "offset is out of range: expected 0 or more, found -1"),
+        ((3, 4, {"offset": -1}), "offset is out of range: expected 0 to 16,777,216, found -1"),
         ((3, 4, {"padding_idx": -1}), "padding_idx is out of range"),
         ((3, 4, {"padding_idx": 1, "offset": 1}), "offset is out of range: expected over 1, the padding row"),
         ((3, 4, {"dtype": int}), "dtype is out of range: expected float16, float32 or float64, found int64"),

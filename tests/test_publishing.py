@@ -364,6 +364,7 @@ def test_names_up_to_the_longest_the_system_takes(tmp_path: Path, ending: str) -
     ("output", "code", "hint"),
     [
         ("", "output-name", "-o FOLDER"),
+        ("-", "output-name", "-o FOLDER"),
         ("a\0b", "output-name", "-o FOLDER"),
         (".safetensors", "output-name", "before .safetensors"),
         ("glove.pt", "output-suffix", "-o FOLDER or -o NAME.safetensors"),

@@ -201,7 +201,7 @@ def test_nothing_to_take_a_mean_of(source: Path) -> None:
     source.write_bytes(b"<pad> 1 2\n")
     with pytest.raises(InputError) as caught:
         vec2emb.convert(source, source.parent / "out")
-    assert caught.value.code == "nothing-to-fit"
+    assert (caught.value.code, caught.value.path, caught.value.found) == ("nothing-to-fit", str(source), None)
     rows, _, _ = converted(source, unk_init="zeros")
     assert rows == {"<pad>": [0, 0], "<unk>": [0, 0]}
 
@@ -223,6 +223,13 @@ def test_the_mean_is_taken_after_unit_norm(kernel: str, source: Path) -> None:
     expected = vec2emb.read_vectors(source, unit_norm=True).vectors.mean(axis=0, dtype=np.float64)
     vec2emb.convert(source, source.parent / "out", unit_norm=True)
     assert bits([vec2emb.load(source.parent / "out")["<unk>"]]) == bits([expected.astype(np.float32)])
+
+
+@pytest.mark.parametrize("seed", [None, "1", 1.0, True, np.int64(1)])
+def test_a_seed_is_a_whole_number(source: Path, seed: Any) -> None:
+    with pytest.raises(UsageError) as caught:
+        vec2emb.convert(source, source.parent / "out", seed=seed)
+    assert caught.value.code == "seed-range"
 
 
 def test_random_rows_depend_on_seed_and_token_alone(kernel: str, source: Path) -> None:

@@ -460,6 +460,7 @@ def test_positions_beyond_the_table_are_an_error(make: Callable[..., Path]) -> N
     assert not rows[0, 5:].any()  # padding has its row of zeros, however far it reaches
     with pytest.raises(UsageError, match="at most 5 tokens, found 6"):
         padded(torch.tensor([[3] * 6]))
+    assert padded(torch.ones(0, 6, dtype=torch.int64)).shape == (0, 6, WIDTH)
 
 
 def test_positions_train_or_are_fixed_as_recorded(make: Callable[..., Path]) -> None:

@@ -48,6 +48,16 @@ def rows(table: vec2emb.Table) -> dict[str, list[float]]:
     return {token: vector.tolist() for token, vector in table}
 
 
+@pytest.mark.parametrize("option", ["vocab", "only"])
+def test_a_list_of_words_that_is_another_file(source: Path, option: str) -> None:
+    source.write_bytes(TABLE.replace(b"<unk>", b"unk"))
+    with pytest.raises(InputError) as caught:
+        converted(source, **{option: source})
+    assert (caught.value.code, caught.value.path) == ("nothing-to-fit", str(source))
+    assert str(caught.value.found).startswith("'the 0.5 -1.25 2', 'The 5 5 5', ")
+    assert "is that the right list of words?" in str(caught.value)
+
+
 def test_lines_are_rows_when_padding_and_unknown_are_there(kernel: str, block: str, threads: int, source: Path) -> None:
     words = ["[CLS]", "xx", "<unk>", "the", "<pad>", "Zebra", "of"]
     table, report, codes = converted(source, vocab=words, missing="zeros", threads=threads)

@@ -15,7 +15,7 @@ from ._kernel import cast_rows
 from ._kernel.codes import Cast
 from .bundle import DTYPES, FORMAT_VERSION, HEADER_BYTES, KEY, canonical, largest, pretty, self_sha256
 from .errors import InputError
-from .filesystem import write_all, write_file, writing
+from .filesystem import sync, write_all, write_file, writing
 from .publishing import CONFIG, MODEL, SCRATCH, VOCAB, WAITING, Publication
 from .tensorfile import TensorInfo, encode_header
 
@@ -131,7 +131,8 @@ class BundleWriter:
         publication, tensors = self._publication, tensors or Tensors()
         position_bytes = self._encoded(tensors.positions)
         with writing(publication.target.label):
-            size, digest = write_file(publication.path(VOCAB), iter(vocabulary))
+            # Synced together with the tensors: by itself it would wait for them.
+            size, digest = write_file(publication.path(VOCAB), iter(vocabulary), flush=False)
             facts = {"dim": self._dim, "dtype": self._dtype, "format_version": FORMAT_VERSION, "rows": count, **facts}
             entries = self._entries(count, tensors, len(position_bytes))
             metadata = {"format": "pt", "vec2emb": canonical({**facts, "vocab_sha256": digest})}
@@ -203,6 +204,7 @@ class BundleWriter:
         def flush() -> None:
             try:
                 os.fsync(self._model)
+                sync(self._publication.path(VOCAB))
             except OSError as error:
                 failures.append(error)
 

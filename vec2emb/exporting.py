@@ -142,6 +142,8 @@ def export(
         if value not in known:
             code = name.replace("_", "-")
             raise UsageError(code, f"{name} cannot be so", expected=" or ".join(known), found=repr(value))
+    if label in ("", "-"):
+        raise UsageError("output-name", "the output has no name that a file can have", found=shown(label))
     compression = compression_of(label)
     opened, vocab = open_bundle(bundle)
     part = _Part(opened, vocab, specials == "drop")

@@ -46,7 +46,7 @@ def exchange(a: str, b: str) -> bool:
 
 
 def sync(path: str) -> None:
-    """Flush a folder's entries to the disk, where the system can."""
+    """Flush a folder's entries, or a file, to the disk, where the system can."""
     try:
         folder = os.open(path, os.O_RDONLY)
     except OSError:
@@ -91,16 +91,17 @@ def write_all(descriptor: int, data: bytes | bytearray | memoryview, offset: int
         offset += count
 
 
-def write_file(path: str, pieces: Sequence[bytes] | Iterator[bytes]) -> tuple[int, str]:
-    """Write a new file and sync it; its size and sha256."""
+def write_file(path: str, pieces: Sequence[bytes] | Iterator[bytes], *, flush: bool = True) -> tuple[int, str]:
+    """Write a new file, and sync it unless the caller will; its size and sha256."""
     digest, size = hashlib.sha256(), 0
     with open(path, "xb") as file:
         for piece in pieces:
             file.write(piece)
             digest.update(piece)
             size += len(piece)
-        file.flush()
-        os.fsync(file.fileno())
+        if flush:
+            file.flush()
+            os.fsync(file.fileno())
     return size, digest.hexdigest()
 
 

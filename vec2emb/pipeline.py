@@ -151,7 +151,8 @@ def convert(
             conversion gives the same, else raise.
         expect: what must come out, or nothing is written: `rows`, `dim`, and `sha256` of model.safetensors, as a
             mapping or as `rows=N,dim=N,sha256=H`.
-        row_report: a file for JSON lines, one for each row that is not simply the file's own.
+        row_report: a file for JSON lines, one for each row that is not simply the file's own; an earlier row report
+            is replaced, any other file is kept.
         dry_run: read and select, write nothing; numbers are not checked.
         strict: make every warning an error.
         threads: how many workers; as many as there are cores by default. The result is the same.
@@ -190,6 +191,8 @@ def convert(
         note_events=row_report is not None,
     )  # fmt: skip
     check_missing(missing, given=vocab is not None)
+    if type(seed) is not int:
+        raise UsageError("seed-range", "seed cannot be so", expected="a whole number", found=repr(seed))
     position_plan = PositionPlan.asked(positions, max_positions, position_preset, train_positions, seed)
     model = ModelPlan.parse(position_plan, scale, key_style, word_key, position_key, tied_head)
     train = TrainRows.parse(train_rows, True if freeze else None) or TrainRows("all")
@@ -207,7 +210,7 @@ def convert(
     with (
         Publication(target, if_exists) as publication,
         open_pass(source, read) as opened,
-        RowReport(row_report) as row_lines,
+        RowReport(row_report, target) as row_lines,
         BundleWriter(publication, opened.detected.dim, dtype) as writer,
     ):
         model.check(opened.detected.dim, has_padding)
@@ -243,7 +246,7 @@ def convert(
             report.kept_existing = True
         else:
             publication.publish()
-        row_lines.publish(report)
+        row_lines.conclude(report)
     report.path, report.model_path = target.label, target.model_label
     report.seconds = time.monotonic() - begun
     return report

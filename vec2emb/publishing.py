@@ -46,7 +46,7 @@ class Target:
 
     def __init__(self, output: str | os.PathLike[str]) -> None:
         self.label = os.fsdecode(output)
-        if not self.label or "\0" in self.label:
+        if self.label in ("", "-") or "\0" in self.label:
             raise UsageError(
                 "output-name", "the output has no name that a file can have", found=shown(self.label),
                 hint="-o FOLDER, or -o NAME.safetensors",

@@ -209,6 +209,10 @@ class Report:
         plain = {name: value for name, value in vars(self).items() if name not in hidden and name[0] != "_"}
         return {**plain, "warnings": [warning.to_dict() for warning in self.warnings]}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy in another process gets: what was done, and nothing of how."""
+        return {name: value for name, value in vars(self).items() if name[0] != "_"}
+
     def __repr__(self) -> str:
         return f"<Report {self.rows} x {self.dim} from {self.source}, {len(self.warnings)} warnings>"
 

@@ -304,7 +304,13 @@ def _open_raw(where: SourceLike) -> Source:
     if not isinstance(where, str | os.PathLike):
         if not hasattr(where, "read"):
             raise UsageError("source-type", "a source is a path or an open binary file", found=type(where).__name__)
-        if isinstance(where.read(0), str):
+        try:
+            in_text_mode = isinstance(where.read(0), str)
+        except ValueError as error:  # closed, or not open for reading
+            raise UsageError(
+                "source-type", f"the file cannot be read ({error})", hint="open it with mode 'rb'"
+            ) from None
+        if in_text_mode:
             raise UsageError("source-type", "the file is open in text mode", hint="open it with mode 'rb'")
         name = getattr(where, "name", None)
         name = name if isinstance(name, str) else "<stream>"
@@ -343,7 +349,8 @@ def _poll_of(raw: Any) -> Any:
 
 def _cannot_open(path: str, error: OSError | ValueError) -> InputError:
     if isinstance(error, FileNotFoundError):
-        return InputError("not-found", "there is no such file", path=path)
+        hint = f"of a URL, give what it holds: curl -L {path} | vec2emb .. -" if "://" in path else None
+        return InputError("not-found", "there is no such file", path=path, hint=hint)
     if isinstance(error, IsADirectoryError):
         return InputError("is-a-folder", "this is a folder, not a file of vectors", path=path)
     return InputError(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .bundle import KEY, Bundle, compare_with_existing, largest, open_bundle
-from .errors import InputError, shown
+from .errors import BundleError, InputError, shown
 from .publishing import Publication, Target
 from .vocabulary import Vocabulary
 
@@ -146,6 +146,12 @@ class Table:
     def __repr__(self) -> str:
         return f"<Table {len(self)} tokens x {self.dim}>"
 
+    def __reduce__(self) -> Any:
+        """A table of a bundle is pickled as its path and opened again; any other one, whole."""
+        if self._bundle is None:
+            return super().__reduce_ex__(2)
+        return _reopen, (self._bundle.target.path, self.config.get("self_sha256"))
+
     def save(
         self,
         path: str | os.PathLike[str],
@@ -212,6 +218,13 @@ class Table:
         return facts, {**details, **kept}
 
 
+def _reopen(path: str, self_sha256: str | None) -> Table:
+    table = load(path)
+    if table.config.get("self_sha256") != self_sha256:
+        raise BundleError("bundle-changed", "this is another bundle than the one that was pickled", path=path)
+    return table
+
+
 def _refuse_values(vectors: NDArray[np.float32], limit: float, dtype: str, vocab: Vocabulary) -> None:
     import numpy as np
 
@@ -223,13 +236,17 @@ def _refuse_values(vectors: NDArray[np.float32], limit: float, dtype: str, vocab
             (np.abs(block) > limit, "out-of-range", f"does not fit {dtype}"),
         ):
             if bad.any():
-                row = start + int(np.argmax(bad.any(axis=1)))
-                token = shown(vocab.tokens[row])
-                raise InputError(code, f"row {row}, {token}, has a value that {what}", found=str(vectors[row]))
+                row, column = divmod(int(np.argmax(bad)), block.shape[1])
+                token, value = shown(vocab.tokens[start + row]), block[row, column]
+                raise InputError(
+                    code, f"row {start + row}, {token}, has a value that {what}", found=f"{value} in column {column}"
+                )
     pad = vocab.padding_idx
     if pad is not None and vectors[pad].any():
+        column = int(np.argmax(vectors[pad] != 0))
         raise InputError(
-            "padding-not-zero", f"the padding row {pad} is not zero", expected="zeros", found=str(vectors[pad]),
+            "padding-not-zero", f"the padding row {pad} is not zero", expected="zeros",
+            found=f"{vectors[pad, column]} in column {column}",
             hint="set it to zero first; nn.Embedding does not do that to weights it is given",
         )  # fmt: skip
 
