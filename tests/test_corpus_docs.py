@@ -48,8 +48,8 @@ def test_one_machine(folder: Path) -> None:
 def test_python_and_many_files(folder: Path) -> None:
     printed = run([sys.executable, "-c", "\n".join(blocks("python"))], folder).splitlines()
     assert printed[:2] == re.findall(r"^print\(.*\)  # (.*)$", PAGE, re.MULTILINE)
-    # 12 tokens. The sample's rows 1 and 93 (the, 3 times, and state) are in one file, 4, 6, 70 and 80 (of, 3 times, and,
-    # people, time) in the other; `The` and `art` are in neither. Each bundle has two special rows.
+    # 12 tokens. The sample's rows 1 and 93 (the, 3 times, and state) are in one file, 4, 6, 70 and 80 (of, 3 times,
+    # and, people, time) in the other; `The` and `art` are in neither. Each bundle has two special rows.
     assert printed[2:] == ["even: 4 rows, 33% of the corpus", "odd: 6 rows, 50% of the corpus"]
     bundles = {path: (path / "model.safetensors").stat().st_mtime_ns for path in (folder / "bundles").iterdir()}
     run([sys.executable, "-c", "\n".join(blocks("python"))], folder)  # tasks are safe to repeat

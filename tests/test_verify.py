@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import vec2emb
-from vec2emb.errors import InputError, UsageError
 from vec2emb.checklist import Verification
+from vec2emb.errors import InputError, UsageError
 
 GLOVE = FIXTURES / "glove.6B.50d.sample.txt"
 SMALL = (

@@ -279,3 +279,28 @@ def test_sample_of_glove_against_the_full_table(kernel: str, tmp_path: Path) -> 
     found = [word for word in words if word in full]
     assert report.missing == 1
     assert all(table[word].tobytes() == full[word].tobytes() for word in found)
+
+
+def test_lowercase_refuses_words_that_could_never_match(source: Path) -> None:
+    for words in ({"vocab": ["the", "The", "OF"]}, {"only": ["the", "The", "OF"]}):
+        with pytest.raises(VocabularyError, match=r"2 of the words are not.*found 'The', 'OF'") as error:
+            converted(source, lowercase=True, **words)
+        assert error.value.code == "words-not-lowercase"
+    table, _, _ = converted(source, lowercase=True, vocab=["[PAD]", "[UNK]", "the"], pad="[PAD]", unk="[UNK]")
+    assert table["the"].tolist() == VECTORS["the"]
+
+
+def test_the_wrong_list_of_words_is_said(source: Path) -> None:
+    _, found = collected(lambda: vec2emb.convert(source, source.parent / "b", vocab=["Yak", "Zebra"], missing="zeros"))
+    [lacking] = [warning for warning in found if warning.code == "missing-words"]
+    assert "none of the words of the vocabulary is in the file (first 'Yak', 'Zebra'); is that the right list?" in str(
+        lacking
+    )
+
+
+def test_a_key_that_stands_twice(source: Path) -> None:
+    path = source.parent / "vocab.json"
+    path.write_text('{"the": 0, "of": 1, "the": 2}')
+    with pytest.raises(VocabularyError, match=r"vocab\.json.*'the' stands twice") as error:
+        converted(source, vocab=path)
+    assert error.value.code == "duplicate-token"

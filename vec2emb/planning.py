@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ._kernel import TokenIndex
-from .errors import UsageError
+from .errors import UsageError, VocabularyError, shown
 from .selection import Rules, Selection
 from .special import Special, SpecialLike, arrange
 from .wordlist import WordList, WordsLike, read_words
@@ -55,6 +55,8 @@ class Plan:
         if self.words is not None:
             pad, unk = _own_name(pad, "<pad>", self.words, "pad"), _own_name(unk, "<unk>", self.words, "unk")
         self.specials: list[Special] = arrange(pad, unk, unk_init, specials)
+        if lowercase:
+            _refuse_capitals(self.words or self.only, {special.token for special in self.specials})
         self._case_fallback = case_fallback
         self._at = specials_at
         self._recorded = {"pad": pad, "unk": unk, "unk_init": unk_init}
@@ -111,6 +113,19 @@ def check_missing(missing: str, given: bool) -> None:
         raise UsageError("missing-policy", "no such policy", expected=" or ".join(MISSING), found=repr(missing))
     if missing != "normal" and not given:
         raise UsageError("missing-alone", "only words of a vocabulary can be missing", hint="add --vocab FILE")
+
+
+def _refuse_capitals(words: WordList | None, specials: set[str]) -> None:
+    """Words with a capital would never match tokens that are lower-cased."""
+    capitals = [] if words is None else [w for w in words.vocab if w != w.lower() and w not in specials]
+    if words is not None and capitals:
+        raise VocabularyError(
+            "words-not-lowercase",
+            f"the file's tokens are lower-cased, but {len(capitals)} of the words are not",
+            path=words.label,
+            found=", ".join(shown(word) for word in capitals[:5]),
+            hint="lower-case the list as well, or use --case-fallback in the place of --lowercase",
+        )
 
 
 def _own_name(token: str | None, usual: str, words: WordList, role: str) -> str | None:

@@ -294,7 +294,10 @@ def collect_warnings(
         warn("special-in-file", len(lines), lines[0][0], f"special tokens that the file has already: {names}")
     missing, absent = selection.missing(), selection.absent
     few = ", ".join(shown(name) for name in selection.names(missing[:FEW]))
-    warn("missing-words", len(missing), None, f"{_some(len(missing), 'word')} of the vocabulary not in the file: {few}")
+    lacking = f"{_some(len(missing), 'word')} of the vocabulary not in the file: {few}"
+    if missing and len(missing) + len(selection.specials) >= len(selection):
+        lacking = f"none of the words of the vocabulary is in the file (first {few}); is that the right list?"
+    warn("missing-words", len(missing), None, lacking)
     few = ", ".join(shown(name) for name in absent[:FEW])
     warn("absent-words", len(absent), None, f"{_some(len(absent), 'word')} to keep not in the file: {few}")
     warn(

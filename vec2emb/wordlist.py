@@ -59,7 +59,10 @@ def _read_json(path: str) -> WordList:
     from .vocab_text import read
 
     try:
-        content = json.loads(read(path))
+        content = json.loads(read(path), object_pairs_hook=_without_repeats)
+    except VocabularyError as error:
+        error.path = path
+        raise
     except (ValueError, RecursionError) as error:
         raise VocabularyError("words-not-json", f"the file is no JSON ({error})", path=path) from error
     label = os.path.basename(path)
@@ -70,6 +73,16 @@ def _read_json(path: str) -> WordList:
     if "model" in content and isinstance(content["model"], dict):
         return _of_tokenizer(content, path, label)
     return WordList(_vocabulary(_dense(content, path), path), label)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, whose keys must differ: of two Python would keep the last without a word."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+        raise VocabularyError("duplicate-token", f"the token {shown(twice)} stands twice", expected="each token once")
+    return content
 
 
 def _of_tokenizer(content: dict[str, Any], path: str, label: str) -> WordList:

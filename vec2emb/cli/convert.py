@@ -166,16 +166,15 @@ def summary(report: Any) -> str:
     lines += [f"  row {s['id']}: {s['token']} ({s['role']}, {s['init']})" for s in report.specials]
     if report.id_shift is not None:
         lines.append(f"  ids: your line{f' + {report.id_shift}' if report.id_shift else ''} (lines counted from 0)")
-    if report.missing:
-        lines.append(f"  {report.missing:,} words are not in the file, set by {report.missing_init}")
-    if report.absent:
-        lines.append(f"  {report.absent:,} words to keep are not in the file")
-    if report.fallbacks:
-        lines.append(f"  {report.fallbacks:,} words took another spelling's row")
-    if report.merged:
-        lines.append(f"  {report.merged:,} rows became one with another by lower-casing")
-    if report.nonfinite:
-        lines.append(f"  {report.nonfinite:,} rows with nan or inf")
+    for count, noun, what in (
+        (report.missing, "word", f"of the vocabulary not in the file, set by {report.missing_init}"),
+        (report.absent, "word", "to keep not in the file"),
+        (report.fallbacks, "word", "with the row of another spelling"),
+        (report.merged, "row", "made one with another by lower-casing"),
+        (report.nonfinite, "row", "with nan or inf"),
+    ):
+        if count:
+            lines.append(f"  {count:,} {noun}{'' if count == 1 else 's'} {what}")
     if report.all_lowercase:
         lines.append("  all tokens are lower-case: lower-case your text, too, or encode(tokens, lookup='lower')")
     lines += norms(report)

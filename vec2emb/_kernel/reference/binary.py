@@ -13,7 +13,7 @@ from array import array
 from ..codes import Fault, Nonfinite, Note
 from .numbers import to_float32
 from .rows import Rows
-from .text import LF, Bytes, normalise
+from .text import LF, Bytes, finished
 
 _LETTER = {2: "e", 4: "f", 8: "d"}
 
@@ -131,14 +131,4 @@ def _read_row(
                 value = 0.0
         vector.append(value)
         at += width
-    if odd:
-        rows._remark(row, Note.NONFINITE)
-        if nonfinite == Nonfinite.ERROR:
-            rows._blame(row, Fault.NONFINITE_VALUE, *odd)
-            return None
-    if unit_norm:
-        normalise(vector)
-    if any(abs(value) > limit and math.isfinite(value) for value in vector):
-        rows._blame(row, Fault.OUT_OF_RANGE, rows.values[row], rows.end[row])
-        return None
-    return vector
+    return finished(vector, rows, row, odd, nonfinite, unit_norm, limit)

@@ -201,6 +201,22 @@ def _parse_row(
                 value = 0.0
         vector.append(value)
         at = stop
+    return finished(vector, rows, row, odd, nonfinite, unit_norm, limit)
+
+
+def finished(
+    vector: array[float],
+    rows: Rows,
+    row: int,
+    odd: tuple[int, int] | None,
+    nonfinite: int,
+    unit_norm: bool,
+    limit: float,
+) -> array[float] | None:
+    """The vector as it is to be stored; or None, after marking the row's fault.
+
+    `odd` is where its first value that is not finite stands.
+    """
     if odd:
         rows._remark(row, Note.NONFINITE)
         if nonfinite == Nonfinite.ERROR:
@@ -209,7 +225,7 @@ def _parse_row(
     if unit_norm:
         normalise(vector)
     if any(abs(value) > limit and math.isfinite(value) for value in vector):
-        rows._blame(row, Fault.OUT_OF_RANGE, rows.values[row], end)
+        rows._blame(row, Fault.OUT_OF_RANGE, rows.values[row], rows.end[row])
         return None
     return vector
 
