@@ -146,10 +146,10 @@ class Table:
     def __repr__(self) -> str:
         return f"<Table {len(self)} tokens x {self.dim}>"
 
-    def __reduce__(self) -> Any:
+    def __reduce_ex__(self, protocol: Any) -> Any:
         """A table of a bundle is pickled as its path and opened again; any other one, whole."""
         if self._bundle is None:
-            return super().__reduce_ex__(2)
+            return super().__reduce_ex__(protocol)
         return _reopen, (self._bundle.target.path, self.config.get("self_sha256"))
 
     def save(
