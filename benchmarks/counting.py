@@ -103,6 +103,8 @@ def digest_of(path: str) -> str:
 def measure(name: str, corpus: str, folder: str) -> tuple[float, float, str]:
     """Seconds, peak memory in MB, and what came out."""
     out = os.path.join(folder, f"{name}.parquet")
+    if os.path.exists(out):
+        os.unlink(out)  # of the run before
     command = [sys.executable, __file__, corpus, "--case", name, out]
     begun = time.perf_counter()
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
