@@ -136,7 +136,7 @@ def attach_positions(
             plan,
             Scale(**config["scale"]).asked if scale is None and config.get("scale") else scale or "none",
             style,
-            word_key or _own_key(config, style),
+            word_key or _own_key(config),
             position_key,
             config.get("tied_head") if key_style is None else None,
         )
@@ -306,7 +306,7 @@ def _rewrite(bundle: Pathish, output: Pathish | None, if_exists: str, decide: An
     return Attached(target.label, keys, written["positions"], written["scale"], *norms, found)
 
 
-def _own_key(config: dict[str, Any], style: str) -> str | None:
+def _own_key(config: dict[str, Any]) -> str | None:
     """The name of the word table, if it is none of the style's that the bundle has now."""
     home = STYLES[config.get("key_style") or "plain"]
     return None if config["key"] in (home.word_key, home.alone_key) else config["key"]

@@ -16,7 +16,6 @@ from typing import NamedTuple, Protocol
 from ._kernel import Rows
 from ._kernel.codes import Fault, Nonfinite, Note, State
 from .errors import InputError, Vec2embError
-from .formats.text import PAD
 from .selection import RowEvent, Selection
 
 BLOCK = 1 << 20  # bytes read at a time: smaller and larger ones were both slower
@@ -108,7 +107,6 @@ class Engine:
         first_line: int,
         limit: int | None = None,
         workers: int | None = None,
-        block: int = BLOCK,
     ) -> None:
         self.counts = Counts()
         self._reader = reader
@@ -402,6 +400,3 @@ def _cores() -> int:
 def _first_fault(rows: Rows, start: int, stop: int, otherwise: int) -> int:
     """The first position of kept[start:stop] whose row has a fault."""
     return next((p for p in range(start, stop) if rows.fault_of(rows.kept_row(p))[0]), otherwise)
-
-
-__all__ = ["BLOCK", "PAD", "Counts", "Engine", "Policy", "Progress", "Reader", "Tally"]

@@ -8,7 +8,7 @@ from typing import Any
 from ._kernel import Rows
 from .bundle import Bundle
 from .errors import InputError, UsageError, Vec2embWarning, printable
-from .passes import Pass, ReadOptions, open_pass
+from .passes import Pass, ReadOptions, nowhere, open_pass
 from .progress import ProgressLike
 from .publishing import MODEL, VOCAB
 from .report import announce
@@ -123,7 +123,7 @@ def _inspect_vectors(path: SourceLike, options: ReadOptions, count: bool) -> Ins
         found = Inspection(source.label, "vectors")
         if count:
             selection = Selection([], expected=opened.expected_rows)
-            counts, found.warnings = opened.run(selection, _nowhere, fill=False)
+            counts, found.warnings = opened.run(selection, nowhere, fill=False)
             announce(found.warnings, strict=False)
             rows: int | None = counts.rows
             first = [selection.index.token(id) for id in range(min(SHOWN_TOKENS, len(selection)))]
@@ -147,10 +147,6 @@ def _inspect_vectors(path: SourceLike, options: ReadOptions, count: bool) -> Ins
         if count:
             found.facts["duplicates"] = selection.duplicates
     return found
-
-
-def _nowhere(id: int, rows: memoryview) -> None:
-    """A sink for no rows."""
 
 
 def _first_tokens(opened: Pass) -> list[bytes]:

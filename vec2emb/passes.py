@@ -183,3 +183,7 @@ def check_count(name: str, value: int | None) -> None:
 def block_bytes() -> int:
     """Bytes a block. The tests set the variable, as nothing may depend on it."""
     return int(os.environ.get("VEC2EMB_BLOCK_BYTES", BLOCK))
+
+
+def nowhere(id: int, rows: memoryview) -> None:
+    """A sink for no rows: for a pass that reads tokens and shapes only."""

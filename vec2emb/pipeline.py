@@ -13,7 +13,7 @@ from .bundlewriter import BundleWriter
 from .errors import InputError, UsageError, VocabularyError, shown
 from .expectations import Expectations, ExpectLike
 from .modelplan import ModelPlan, ScaleLike
-from .passes import ReadOptions, open_pass
+from .passes import ReadOptions, nowhere, open_pass
 from .placement import Placement, planned_inits
 from .planning import Plan, check_missing
 from .positionplan import PositionPlan
@@ -258,7 +258,7 @@ def _rehearse(
     """Detect, scan and select: what a conversion would give, as far as that can be told without numbers."""
     with open_pass(source, read) as opened:
         selection = plan.selection(opened.expected_rows)
-        counts, found = opened.run(selection, _nowhere, fill=False)
+        counts, found = opened.run(selection, nowhere, fill=False)
         _refuse_missing(selection, missing, opened.source.label)
         report = Report(opened.source, opened.detected, counts, selection)
     report.describe_plan(read.dtype, missing, planned_inits(selection))
@@ -295,7 +295,3 @@ def _explained(selection: Selection, label: str) -> Iterator[None]:
 
 def _few(names: list[str]) -> str:
     return ", ".join(shown(name) for name in names[:FEW]) + (", .." if len(names) > FEW else "")
-
-
-def _nowhere(id: int, rows: memoryview) -> None:
-    """A sink for no rows."""

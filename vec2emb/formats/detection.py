@@ -307,7 +307,7 @@ class _Head:
                 **place,  # type: ignore[arg-type]
             )
         self._refuse_wide_rows(profile, width, f"{width} from the header")
-        return self._detected("word2vec", width, "from the header", rows, skip, 2, profile, body)
+        return self._detected("word2vec", width, "from the header", rows, skip, 2, profile)
 
     # The rows.
 
@@ -322,7 +322,7 @@ class _Head:
         else:
             dim_from = "from --dim"
             self._refuse_wide_rows(profile, dim, f"{dim} from --dim")
-        return self._detected("glove", dim, dim_from, None, self.bom, 1, profile, body)
+        return self._detected("glove", dim, dim_from, None, self.bom, 1, profile)
 
     def _commonest_width(self, profile: list[tuple[int, int, int, int]], body: bytes) -> int:
         ranked = _widths(profile, body).most_common()
@@ -391,7 +391,6 @@ class _Head:
         skip: int,
         first_line: int,
         profile: list[tuple[int, int, int, int]],
-        body: bytes,
     ) -> Detected:
         sampled = profile[-1][1] + 1 if profile else 0
         return Detected(format, dim, dim_from, header_rows, skip, first_line, len(profile), sampled)

@@ -14,7 +14,7 @@ throughout, or holds LF. A token of nothing but spaces and tabs can be carried.
 
 from __future__ import annotations
 
-from .._kernel import Rows, check_text, fill_text, profile_text, scan_text
+from .._kernel import Rows, check_text, fill_text, scan_text
 from ..errors import RowError
 from ..sources import LineBlocks, Source
 from .described import Detected, ReadAs
@@ -99,6 +99,3 @@ class TextRows:
             dim_from=self._dim_from,
             encoding=self._encoding,
         )
-
-
-__all__ = ["PAD", "ROW_LIMIT", "TextRows", "profile_text"]
