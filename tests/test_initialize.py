@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ import pytest
 import vec2emb
 from vec2emb import Report, Table
 from vec2emb.errors import InputError, UsageError
-from vec2emb.initialize import Statistics, initial_vector, standard_normal
+from vec2emb.initialize import RunningSums, Statistics, initial_vector, standard_normal
 from vec2emb.special import Special, arrange, parse_special
 
 pytestmark = pytest.mark.filterwarnings("ignore::vec2emb.Vec2embWarning")
@@ -60,6 +63,75 @@ def test_mean_is_numpys(tmp_path: Path, threads: int, dim: int, unit_norm: bool,
     assert (table.vocab.padding_idx, table.vocab.unk_idx) == (pad, unk)
     assert table.vectors[unk].tobytes() == mean_of(body).tobytes()
     assert not table.vectors[pad].any()
+
+
+def pieces_of(rows: Any, first: int, rng: Any) -> list[tuple[int, memoryview]]:
+    """The rows cut anywhere, each piece with the id of its first row."""
+    cuts = sorted({0, len(rows), *rng.integers(0, len(rows) + 1, 12).tolist()})
+    return [(first + a, memoryview(rows[a:b].tobytes())) for a, b in itertools.pairwise(cuts)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_running_sums_do_not_depend_on_the_order_in_which_pieces_come(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = np.array([row for _, row in some_rows(200, 5, seed)])
+    pieces = pieces_of(rows, 2, rng)
+    rng.shuffle(pieces)
+    sums = RunningSums(2, 5)
+    for id, piece in pieces:
+        assert sums.upto(202) is None
+        sums.add(id, piece)
+    found = sums.upto(202)
+    assert found is not None
+    assert found.rows == 200
+    assert bytes(found.totals) == rows.sum(axis=0, dtype=np.float64).tobytes()
+    assert sums.upto(201) is None
+    assert sums.upto(203) is None
+
+
+def test_running_sums_of_many_threads() -> None:
+    rows = np.array([row for _, row in some_rows(20_000, 5)])
+    sums, pieces = RunningSums(0, 5), iter([(i, memoryview(rows[i : i + 7].tobytes())) for i in range(0, 20_000, 7)])
+    lock = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            sums.add(*piece)
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(8):
+            pool.submit(work)
+    found = sums.upto(20_000)
+    assert found is not None
+    assert bytes(found.totals) == rows.sum(axis=0, dtype=np.float64).tobytes()
+
+
+@pytest.mark.parametrize(
+    "ids", [(0, 2), (3, 2, 2), (2, 2), (4, 4)], ids=["too early", "again", "the same", "the same, waiting"]
+)
+def test_running_sums_are_given_up_where_the_order_is_none(ids: tuple[int, ...]) -> None:
+    sums = RunningSums(2, 1)
+    for id in ids:
+        sums.add(id, memoryview(np.float32([1]).tobytes()))
+    for stop in range(6):
+        assert sums.upto(stop) is None
+
+
+def test_running_sums_let_only_so_much_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunningSums, "WAITING", 8)
+    ones = memoryview(np.ones(1, np.float32).tobytes())
+    sums = RunningSums(0, 1)
+    for id in (2, 1, 0):
+        sums.add(id, ones)
+    assert sums.upto(3) is not None
+    sums = RunningSums(0, 1)
+    for id in (3, 2, 1, 0):
+        sums.add(id, ones)
+    assert sums.upto(4) is None
 
 
 @pytest.mark.usefixtures("kernel")

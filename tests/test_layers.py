@@ -37,6 +37,7 @@ ROOMS: dict[str, set[str]] = {
     "keys": {"errors"},
     "positions": {"errors", "keys"},
     "filesystem": {"errors"},
+    "writeback": set(),
     "publishing": {"errors", "filesystem"},
     "tensorfile": {"errors"},
     "engine": {"_kernel", "errors", "formats", "selection"},

@@ -18,6 +18,7 @@ from .errors import InputError
 from .filesystem import sync, write_all, write_file, writing
 from .publishing import CONFIG, MODEL, SCRATCH, VOCAB, WAITING, Publication
 from .tensorfile import TensorInfo, encode_header
+from .writeback import WriteBack
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,20 +31,25 @@ _FLOAT32_MAX = 3.4028234663852886e38
 class RowFile:
     """Rows in a file, written and read at their place; float32 unless `item`, bytes a value, says otherwise.
 
-    `label` is the output's name for messages.
+    `label` is the output's name for messages; `write_back` is told of what was written.
     """
 
-    def __init__(self, descriptor: int, base: int, dim: int, label: str, item: int = 4) -> None:
+    def __init__(
+        self, descriptor: int, base: int, dim: int, label: str, item: int = 4, write_back: WriteBack | None = None
+    ) -> None:
         self.descriptor = descriptor
         self.dim = dim
         self._label = label
         self._base = base
         self._width = item * dim
+        self._write_back = write_back
 
     def write(self, row: int, rows: bytes | bytearray | memoryview) -> None:
         """Write n rows at row .. row+n-1."""
         with writing(self._label):
             write_all(self.descriptor, rows, self._base + row * self._width)
+        if self._write_back is not None:
+            self._write_back.wrote(len(rows))
 
     def read(self, row: int, count: int) -> bytes:
         """`count` rows from `row` on."""
@@ -83,8 +89,10 @@ class BundleWriter:
         label = publication.target.label
         with writing(label):
             self._model = self._create(MODEL)
+            self._write_back = WriteBack(self._model)
             if stored or dtype == "float32":
-                self.rows = RowFile(self._model, HEADER_BYTES, dim, label, DTYPES[dtype][1])
+                width = DTYPES[dtype][1]
+                self.rows = RowFile(self._model, HEADER_BYTES, dim, label, width, self._write_back)
             else:
                 self.rows = RowFile(self._create(SCRATCH), 0, dim, label)
 
@@ -96,6 +104,7 @@ class BundleWriter:
 
     def close(self) -> None:
         """Close all files; what is written stays unpublished."""
+        self._write_back.close()
         while self._open:
             os.close(self._open.pop())
 
@@ -192,6 +201,7 @@ class BundleWriter:
         for block in self.rows.blocks(0, count):
             out = self._narrowed(block)
             write_all(self._model, out, at)
+            self._write_back.wrote(len(out))
             at += len(out)
         os.unlink(self._publication.path(SCRATCH))
 
@@ -203,7 +213,7 @@ class BundleWriter:
 
         def flush() -> None:
             try:
-                os.fsync(self._model)
+                self._write_back.finish()
                 sync(self._publication.path(VOCAB))
             except OSError as error:
                 failures.append(error)

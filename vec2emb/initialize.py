@@ -12,9 +12,10 @@ SHA-256(seed, token). The step from bits to numbers is written out here, so that
 from __future__ import annotations
 
 import math
+import threading
 from array import array
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ._kernel import add_rows, add_square_deviations
 from .errors import InputError
@@ -26,16 +27,84 @@ if TYPE_CHECKING:
 Blocks = Callable[[], Iterator[bytes | bytearray | memoryview]]
 
 
+class Sums(NamedTuple):
+    """float64[D], the sum of `rows` rows."""
+
+    totals: array[float]
+    rows: int
+
+
+class RunningSums:
+    """Adds up rows while they come, from several threads and out of order, as if they came in the order of their ids.
+
+    A sum of floats depends on the order, so a piece that comes early is copied and waits. Reading all rows once more
+    would give the same, and takes its time.
+
+    Args:
+        first: the smallest id.
+        dim: D.
+    """
+
+    WAITING = 16 << 20  # bytes; should one thread be held up for so long, the sums are given up
+
+    def __init__(self, first: int, dim: int) -> None:
+        self._dim = dim
+        self._sums = array("d", bytes(8 * dim))
+        self._count = 0
+        self._next = first
+        self._waiting: dict[int, bytes] = {}
+        self._room = self.WAITING
+        self._adding = False
+        self._whole = True
+        self._lock = threading.Lock()
+
+    def add(self, id: int, rows: memoryview) -> None:
+        """Add float32[n, D], the rows of ids id .. id+n-1; every id comes once."""
+        with self._lock:
+            if id < self._next or not self._whole:
+                self._give_up()
+                return
+            if id != self._next or self._adding:
+                self._put_aside(id, rows)
+                return
+            self._adding = True
+        turn: memoryview | bytes | None = rows
+        while turn is not None:
+            self._count += add_rows(memoryview(self._sums), turn, self._dim)
+            with self._lock:
+                self._next += len(turn) // (4 * self._dim)
+                turn = self._waiting.pop(self._next, None)
+                self._adding = turn is not None
+                self._room += len(turn or b"")
+
+    def upto(self, stop: int) -> Sums | None:
+        """The sums, if exactly the rows of the ids below `stop` came."""
+        return Sums(self._sums, self._count) if self._whole and self._next == stop and not self._waiting else None
+
+    def _put_aside(self, id: int, rows: memoryview) -> None:
+        self._room -= len(rows)
+        if self._room < 0 or id in self._waiting:
+            self._give_up()
+        else:
+            self._waiting[id] = bytes(rows)
+
+    def _give_up(self) -> None:
+        self._whole = False
+        self._waiting.clear()
+
+
 class Statistics:
     """Mean and standard deviation of the file's rows, computed when they are first asked for.
 
     Args:
         blocks: yields the rows as float32[n, dim], in their final order; it is called once a statistic.
         dim: D.
+        sums: the sums of the rows, where they are known already.
     """
 
-    def __init__(self, blocks: Blocks, dim: int) -> None:
+    def __init__(self, blocks: Blocks, dim: int, sums: Sums | None = None) -> None:
         self._blocks = blocks
+        self._sums = sums
         self.dim = dim
         self._mean: array[float] | None = None
         self._deviation: array[float] | None = None
@@ -44,8 +113,7 @@ class Statistics:
     def mean(self) -> array[float]:
         """float64[D]; equal to `rows.mean(axis=0, dtype=numpy.float64)`, rows that are not finite left out."""
         if self._mean is None:
-            sums = array("d", bytes(8 * self.dim))
-            count = sum(add_rows(memoryview(sums), block, self.dim) for block in self._blocks())
+            sums, count = self._sums or self._add_up()
             if not count:
                 raise InputError(
                     "nothing-to-fit",
@@ -54,6 +122,10 @@ class Statistics:
                 )
             self._mean = array("d", (total / count for total in sums))
         return self._mean
+
+    def _add_up(self) -> Sums:
+        sums = array("d", bytes(8 * self.dim))
+        return Sums(sums, sum(add_rows(memoryview(sums), block, self.dim) for block in self._blocks()))
 
     @property
     def deviation(self) -> array[float]:

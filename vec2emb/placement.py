@@ -8,9 +8,9 @@ from math import isfinite
 
 from .bundlewriter import PIECE, RowFile
 from .errors import InputError, shown
-from .initialize import Statistics, initial_vector
+from .initialize import RunningSums, Statistics, initial_vector
 from .selection import Selection
-from .special import Special
+from .special import FITTED, Special
 
 
 def planned_inits(selection: Selection) -> list[str]:
@@ -36,6 +36,9 @@ class Placement:
         self._waiting = waiting
         self._limit = limit
         self._held: dict[int, bytes] = {}
+        fitted = any((special.init or special.default) in FITTED for special in selection.specials)
+        in_order = waiting is None and not selection.rewrites
+        self._sums = RunningSums(selection.reserved, table.dim) if fitted and in_order else None
 
     def write(self, id: int, rows: memoryview) -> None:
         """Write float32 rows of consecutive ids."""
@@ -50,6 +53,8 @@ class Placement:
             return
         before = (held.start - id) * width if held and id < held.start else len(rows)
         self._table.write(self._selection.row_of(id), rows[:before])
+        if self._sums is not None:
+            self._sums.add(id, rows[:before])
         if before < len(rows):
             self.write(held.start, rows[before:])
 
@@ -66,7 +71,9 @@ class Placement:
             self._gather(self._waiting, selection.sources)
         for id in from_file & self._held.keys():
             self._table.write(selection.row_of(id), self._held[id])
-        statistics = Statistics(lambda: self._rows_of_file(from_file), self._table.dim)
+        # Special rows that came from the file count too, and in front of the others.
+        sums = self._sums.upto(len(selection.index)) if self._sums is not None and not from_file else None
+        statistics = Statistics(lambda: self._rows_of_file(from_file), self._table.dim, sums)
         for id, special, init in zip(selection.special_ids, selection.specials, inits, strict=True):
             if init != "file":
                 self._put(

@@ -20,7 +20,6 @@ from .filesystem import writing
 from .publishing import Target
 from .report import Report
 from .selection import RowEvent, Selection
-from .staging import staged
 
 _PART = "rows"  # the name of the file while it is written
 
@@ -51,6 +50,8 @@ class RowReport:
     def __enter__(self) -> RowReport:
         with self._staged as undo:
             if self._path is not None:
+                from .staging import staged  # late: few conversions write a report
+
                 hidden = undo.enter_context(staged(self._target, self._check, file=_PART))
                 with writing(self._path):
                     self._file = open(os.path.join(hidden, _PART), "w", encoding="utf-8", newline="\n")

@@ -118,25 +118,26 @@ class Selection:
         return self.rules.duplicates == "last" or self.rules.lowercase
 
     @property
-    def _reserved(self) -> int:
+    def reserved(self) -> int:
+        """How many ids stand in front of those of the file's other tokens."""
         return len(self.specials) + len(self.aside)
 
     @property
     def held(self) -> range:
         """Ids whose row is not known before the end, or that have none: their vectors must be held until then."""
-        return range(0 if self._at_end else len(self.specials), self._reserved)
+        return range(0 if self._at_end else len(self.specials), self.reserved)
 
     def row_of(self, id: int) -> int:
         """The row of the table for an id; final once all rows of the file were seen."""
-        if id >= self._reserved:
-            return id - (self._reserved if self._at_end else len(self.aside))
-        return len(self.index) - self._reserved + id if self._at_end else id
+        if id >= self.reserved:
+            return id - (self.reserved if self._at_end else len(self.aside))
+        return len(self.index) - self.reserved + id if self._at_end else id
 
     def pieces(self) -> list[tuple[int, int]]:
         """The ranges of ids that, one after the other, give the tokens in the order of the table's rows."""
         count, total = len(self.specials), len(self.index)
         own = [(0, count)] if count else []
-        body = [(i, min(i + _PIECE, total)) for i in range(self._reserved, total, _PIECE)]
+        body = [(i, min(i + _PIECE, total)) for i in range(self.reserved, total, _PIECE)]
         return body + own if self._at_end else own + body
 
     def vocabulary(self) -> Iterator[bytes]:
@@ -146,7 +147,7 @@ class Selection:
     def rows_of_file(self, from_file: set[int]) -> Iterator[tuple[int, int]]:
         """Ranges of rows that came from the file, in rising order; `from_file` are the special ids that did."""
         own = sorted(self.row_of(id) for id in from_file)
-        body = len(self.index) - self._reserved
+        body = len(self.index) - self.reserved
         first = 0 if self._at_end else len(self.specials)
         ranges = [(row, row + 1) for row in own]
         ranges.insert(0 if self._at_end else len(own), (first, first + body))

@@ -12,13 +12,16 @@ import select
 import stat
 import sys
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .archives import HEAD as ARCHIVE_HEAD
-from .archives import Choice, Member, kind_of
+from .archives import Member, kind_of
 from .compression import HEAD as CODEC_HEAD
 from .compression import Codec, Decompressed, Read, codec_of
 from .errors import FormatError, InputError, SourceError, UsageError, shown
+
+if TYPE_CHECKING:
+    from .archives.choice import Choice
 
 Pathish = str | os.PathLike[str]
 SourceLike = Pathish | BinaryIO
@@ -188,6 +191,8 @@ class Source:
                 path=self.label, found=shown(member),
             )  # fmt: skip
         if kind is not None:
+            from .archives.choice import Choice
+
             choice = Choice(self.label, member, lambda read: None if probe is None else probe(_inner(read, self.label)))
             self._become(self._open_zip(choice) if kind == "zip" else self._open_tar(choice))
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from .errors import UsageError, shown
 
 INITS = ("zeros", "mean", "normal", "uniform", "token:WORD")
+FITTED = ("mean", "normal", "uniform")  # those that need statistics of the file's rows
 _INIT = re.compile(r"zeros|mean|normal|uniform|token:.+", re.DOTALL)
 
 SpecialLike = str | tuple[str, str | None]

@@ -3,28 +3,34 @@
 `detection` tells what a file is, `text` and `binary` read rows, `faults` says in words what is wrong with one.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..sources import Source
-from .binary import BinaryRecords
 from .described import FORMATS, Detected, ReadAs
 from .detection import detect, why_not_meant
 from .text import TextRows
 
+if TYPE_CHECKING:
+    from .binary import BinaryRecords
+
 __all__ = [
     "FORMATS",
-    "BinaryRecords",
     "Detected",
     "ReadAs",
-    "RowsReader",
-    "TextRows",
     "detect",
     "rows_reader",
     "why_not_meant",
 ]
 
-RowsReader = TextRows | BinaryRecords
 
-
-def rows_reader(source: Source, detected: Detected, read_as: ReadAs, block_bytes: int, dtype: str) -> RowsReader:
+def rows_reader(
+    source: Source, detected: Detected, read_as: ReadAs, block_bytes: int, dtype: str
+) -> TextRows | BinaryRecords:
     """The reader of a source's rows; `dtype` is the type they will be stored as."""
-    kind = BinaryRecords if detected.format == "word2vec-binary" else TextRows
-    return kind(source, detected, read_as, block_bytes, dtype)
+    if detected.format == "word2vec-binary":
+        from .binary import BinaryRecords  # late: text needs nothing of it
+
+        return BinaryRecords(source, detected, read_as, block_bytes, dtype)
+    return TextRows(source, detected, read_as, block_bytes, dtype)

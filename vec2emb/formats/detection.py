@@ -15,7 +15,6 @@ from ..errors import FormatError, HeaderError, InputError, SourceError, shown
 from ..sources import Source
 from .described import MAX_DIM, Detected, ReadAs
 from .other import explain_row, recognise
-from .plausibility import check_sample
 
 SAMPLE_ROWS = 1000
 SAMPLE_BYTES = 4 << 20
@@ -240,6 +239,8 @@ class _Head:
                 **place,  # type: ignore[arg-type]
             )
         if read_as.binary_dtype is None and read_as.byte_order is None:  # else the caller knows better
+            from .plausibility import check_sample
+
             check_sample(body, self.whole, rows, width, self.label)
         space = body.find(b" ", 0, 1000)
         record = max(space, 1) + 1 + width * read_as.width
