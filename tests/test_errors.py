@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import copy
-import functools
 import io
 import json
 import pickle
 import re
-from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from error_codes import kinds, read_codes
 from helpers import ROOT
 
 import vec2emb
@@ -24,10 +22,6 @@ from vec2emb.errors import MissingPackageError, Vec2embError, Vec2embWarning, pr
 PLACE = {
     "path": "v.txt", "line": 3, "offset": 17, "record": 2, "expected": "3 values", "found": "2", "hint": "look",
 }  # fmt: skip
-
-
-def kinds(kind: type[Vec2embError] = Vec2embError) -> list[type[Vec2embError]]:
-    return [kind, *(found for below in kind.__subclasses__() for found in kinds(below))]
 
 
 KINDS = [kind for kind in kinds() if kind.__module__ == "vec2emb.errors"]
@@ -159,44 +153,33 @@ def test_shown_cuts() -> None:
 
 # Codes.
 
-
-@functools.cache
-def codes() -> dict[str, set[str]]:
-    """Every code that is spelled out in the package, with the classes it is used with."""
-    found = defaultdict(set)
-    for path in (ROOT / "vec2emb").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
-            called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-            if called not in {kind.__name__ for kind in kinds()} | {"Vec2embWarning", "warn"}:
-                continue
-            for code in _strings(node.args[0]):
-                found[code].add(called)
-    return found
+GUIDE = ROOT / errors.GUIDE
 
 
-def _strings(node: ast.expr) -> list[str]:
-    """The strings that an expression of a code may be; of an f-string its shape."""
-    if isinstance(node, ast.Constant):
-        return [node.value] if isinstance(node.value, str) else []
-    if isinstance(node, ast.IfExp):
-        return _strings(node.body) + _strings(node.orelse)
-    if isinstance(node, ast.JoinedStr):
-        return ["".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in node.values)]
-    return []
+def test_no_code_is_hidden() -> None:
+    """The reader of codes understands each place that raises, so that what follows is about all of them."""
+    codes, unclear = read_codes()
+    assert len(codes) > 300
+    assert unclear == []
 
 
 def test_codes_are_slugs() -> None:
-    found = codes()
-    assert len(found) > 100
-    assert [code for code in found if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code)] == []
+    assert [code for code in read_codes()[0] if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code)] == []
+
+
+def test_every_code_has_an_entry_in_the_guide() -> None:
+    """Write one under `### the-code` in the section it belongs to: why it happens, and what to do."""
+    text = re.sub(r"^```.*?^```$", "", GUIDE.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    entries = [entry.partition("\n") for entry in re.split(r"^##+ ", text, flags=re.MULTILINE)]
+    headings = re.findall(r"^### (.*)$", text, re.MULTILINE)
+    assert sorted(headings) == sorted(read_codes()[0])
+    assert [heading for heading, _, body in entries if heading in headings and not body.strip()] == []
 
 
 def test_a_code_has_one_meaning() -> None:
     """Used with one class of errors, or with classes of which one is the general form of the others."""
     contradicting = {}
-    for code, names in codes().items():
+    for code, names in read_codes()[0].items():
         used = [getattr(errors, name) for name in names & set(dir(errors)) if name != "Vec2embWarning"]
         general = [kind for kind in used if all(issubclass(other, kind) for other in used)]
         if used and not general:
@@ -209,11 +192,9 @@ def test_a_code_has_one_meaning() -> None:
 
 def test_codes_of_warnings_are_not_those_of_errors() -> None:
     """But where the same oddity is an error elsewhere."""
-    both = {code for code, names in codes().items() if names & {"Vec2embWarning", "warn"} and len(names) > 1}
-    assert both - {code for code, names in codes().items() if names <= {"Vec2embWarning", "warn"}} == {
-        "missing-last-lf",
-        "missing-words",
-    }
+    warned = {"Vec2embWarning", "warn"}
+    both = {code for code, names in read_codes()[0].items() if names & warned and names - warned}
+    assert both == {"missing-last-lf", "missing-words"}
 
 
 def test_no_file_of_the_project_is_named_in_a_message(tmp_path: Path) -> None:

@@ -18,12 +18,14 @@
     UserWarning
      └─ Vec2embWarning               code, count, path, line
 
-`exit_code` is what the command line ends with. Every `code` is a slug that never changes.
+`exit_code` is what the command line ends with. Every `code` is a slug that never changes, with an entry in the guide.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+GUIDE = "docs/how-to/my-file-does-not-load.md"
 
 
 class Vec2embError(Exception):
@@ -78,6 +80,11 @@ class Vec2embError(Exception):
         if self.hint:
             text += f"; {self.hint}"
         return printable(text)
+
+    @property
+    def guide(self) -> str:
+        """Where the documentation says more: why this happens, and what to do."""
+        return f"{GUIDE}#{self.code}"
 
     @property
     def where(self) -> str:

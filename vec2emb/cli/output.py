@@ -79,7 +79,7 @@ def fail(error: Vec2embError, with_json: bool) -> int:
     """Say what is wrong; the exit code."""
     if with_json:
         emit({"error": {**error.to_dict(), "exit_code": error.exit_code}})
-    say(f"error[{error.code}]: {error}")
+    say(f"error[{error.code}]: {error}\n  see {error.guide}")
     return error.exit_code
 
 

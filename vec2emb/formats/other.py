@@ -122,7 +122,6 @@ def explain_row(row: bytes) -> tuple[str, str, str] | None:
     ):
         return "decimal-comma", "numbers with decimal commas", "write them with points"
     if re.fullmatch(rb"[^ ]*?(?:[,;]\s*" + _NUMBER + rb"){1,}[,;]?", row.strip()):
-        sign = b";" if row.count(b";") > row.count(b",") else b","
-        name, slug = ("semicolons", "semicolons") if sign == b";" else ("commas", "commas")
-        return slug, f"fields separated by {name}", "separate them by spaces or tabs"
+        slug = "semicolons" if row.count(b";") > row.count(b",") else "commas"
+        return slug, f"fields separated by {slug}", "separate them by spaces or tabs"
     return None
