@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -75,3 +76,38 @@ def test_set_up_is_two_commands(number: int) -> None:
     assert re.fullmatch(r"python3 -m venv (\.venv[a-z-]*)", steps[0])
     folder = steps[0].split()[-1]
     assert all(step.startswith(f"{folder}/bin/") for step in steps[1:])
+
+
+def test_the_reference_is_that_of_the_code() -> None:
+    pytest.importorskip("griffe")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "make" / "reference.py"), "--check"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, f"run docs/make/reference.py\n{done.stdout}{done.stderr}"
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as CI builds it: a page that is nowhere and a link that leads nowhere are errors."""
+    pytest.importorskip("material")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_the_site_asks_nobody_for_anything(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        loaded = re.findall(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"?(https?:[^\" >]*)", text(page))
+        assert not loaded, page
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent == ROOT], ids=name)
+def test_links_of_pages_that_are_not_in_the_site(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", text(page)):
+        assert (ROOT / target).exists(), target
