@@ -16,10 +16,10 @@ from vec2emb.formats.faults import CODES
 
 # Functions that make a code of their first argument, beside the classes and beside those that hand on a `code`.
 MAKERS: dict[str, Callable[[str], str]] = {
-    "_count": lambda name: f"{name}-range",
-    "_demand": lambda name: f"{name.replace('_', '-')}-range",
+    "count": lambda name: f"{name}-range",
+    "demand": lambda name: f"{name.replace('_', '-')}-range",
     "check_count": lambda name: f"{name}-range",
-    "_choice": lambda name: f"unknown-{name}",
+    "choice": lambda name: f"unknown-{name}",
     "stopped": lambda how: how,  # by a signal
 }
 
@@ -114,7 +114,7 @@ def _read_module(path: Path, found: dict[str, set[str]], unclear: list[str]) -> 
         if ast.unparse(node.func) == "warnings.warn":
             continue  # it takes a warning that is there already
         function = owner.get(id(node))
-        if called in MAKERS:
+        if called in MAKERS and isinstance(node.func, ast.Name):
             if isinstance(node.args[0], ast.Constant):
                 found[MAKERS[called](str(node.args[0].value))].add("UsageError")
         elif called in classes | handing:

@@ -1,0 +1,23 @@
+"""Position tables: sinusoidal ones, learnable ones, and learned ones made longer or shorter.
+
+A table is `float[rows, dim]`. Its first `offset` rows are reserved and no token ever looks them up; the first token of
+a text takes row `offset`. Sinusoidal row k holds the angle `start + k`, the reserved rows included:
+
+    angle of pair i at row k   a = (start + k) * w_i
+    frequencies "paper"        w_i = base^(-2i/dim)            Vaswani et al. 2017, section 3.5
+    frequencies "t2t"          w_i = base^(-i/max(h - 1, 1))   tensor2tensor, fairseq; h = floor(dim/2)
+    layout "interleaved"       sin a_0, cos a_0, sin a_1, cos a_1, ..
+    layout "sin-cos"           sin a_0, sin a_1, .., cos a_0, cos a_1, ..
+    layout "cos-sin"           the halves the other way round
+    odd width "ceil"           one sine more than cosines
+    odd width "zero-pad"       h pairs and a last column of zeros
+
+Everything is computed in float64 and cast once: in float32 an angle near 100,000 is wrong by 0.007.
+"""
+
+from .arguments import MAX_ROWS, Float64, Matrix
+from .recognition import Facts, facts
+from .resizing import resize
+from .tables import learned, rotation, sinusoidal
+
+__all__ = ["MAX_ROWS", "Facts", "Float64", "Matrix", "facts", "learned", "resize", "rotation", "sinusoidal"]
