@@ -42,14 +42,14 @@ class Codec(NamedTuple):
 
     Attributes:
         name: what messages and records call it.
-        start: what a member begins with.
+        start: what a member begins with, a pattern.
         new: makes the decoder of one member.
         errors: what a decoder raises at corrupt data.
         advice: what would make reading faster, or None.
     """
 
     name: str
-    start: re.Pattern[bytes]
+    start: bytes
     new: Callable[[], Decoder]
     errors: tuple[type[Exception], ...]
     advice: str | None = None
@@ -61,7 +61,8 @@ def codec_of(head: bytes) -> Codec | None:
     Raises:
         MissingPackageError: it is compressed with Zstandard, and no package can read that.
     """
-    return next((codec() for start, codec in _KNOWN if start.match(head)), None)
+    match = _ANY.match(head)
+    return None if match is None or match.lastindex is None else _KNOWN[match.lastindex - 1]()
 
 
 class Decompressed:
@@ -142,7 +143,7 @@ class Decompressed:
             rest = (rest + more).lstrip(b"\0")
         if not rest:
             self._decoder = None
-        elif self._codec.start.match(rest):
+        elif re.match(self._codec.start, rest):
             self._decoder, self._waiting = self._codec.new(), rest
         else:
             raise self._corrupt(f"{len(rest)} or more bytes follow their end")
@@ -174,11 +175,11 @@ class _WindowError(Exception):
 
 # The codecs. Each imports what it needs when something is compressed so.
 
-_GZIP = re.compile(rb"\x1f\x8b")
-_BZIP2 = re.compile(rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)")  # a block, or the end of an empty stream
-_XZ = re.compile(rb"\xfd7zXZ\0")
-_ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # a frame, or one to be skipped
-_NEVER = re.compile(rb"(?!)")
+_GZIP = rb"\x1f\x8b"
+_BZIP2 = rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)"  # a block, or the end of an empty stream
+_XZ = rb"\xfd7zXZ\0"
+_ZSTD = rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"  # a frame, or one to be skipped
+_NEVER = rb"(?!)"
 
 
 def _gzip() -> Codec:
@@ -222,15 +223,12 @@ def zstd() -> Codec:
     return Codec("zstd", _ZSTD, lambda: _ZstdFrame(new_object), (error, _WindowError, ValueError))
 
 
-_KNOWN: tuple[tuple[re.Pattern[bytes], Callable[[], Codec]], ...] = (
-    (_GZIP, _gzip),
-    (_BZIP2, bzip2),
-    (_XZ, xz),
-    (_ZSTD, zstd),
-)
+# One pattern for all: each takes its time to compile, in every run, and most files are not compressed.
+_ANY = re.compile(b"|".join(b"(%b)" % start for start in (_GZIP, _BZIP2, _XZ, _ZSTD)))
+_KNOWN: tuple[Callable[[], Codec], ...] = (_gzip, bzip2, xz, zstd)  # in the same order
 
 
-def _deflated(name: str, start: re.Pattern[bytes], wbits: int) -> Codec:
+def _deflated(name: str, start: bytes, wbits: int) -> Codec:
     module: Any
     advice: str | None = None
     try:

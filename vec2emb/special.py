@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -10,7 +9,6 @@ from .errors import UsageError, shown
 
 INITS = ("zeros", "mean", "normal", "uniform", "token:WORD")
 FITTED = ("mean", "normal", "uniform")  # those that need statistics of the file's rows
-_INIT = re.compile(r"zeros|mean|normal|uniform|token:.+", re.DOTALL)
 
 SpecialLike = str | tuple[str, str | None]
 
@@ -33,15 +31,19 @@ class Special(NamedTuple):
 
 def check_init(init: str) -> str:
     """The init itself, if there is one of that name."""
-    if not isinstance(init, str) or not _INIT.fullmatch(init):
+    if not isinstance(init, str) or not _is_init(init):
         raise UsageError("unknown-init", "no such way to set a vector", expected=", ".join(INITS), found=repr(init))
     return init
+
+
+def _is_init(text: str) -> bool:
+    return text in ("zeros", *FITTED) or (text.startswith("token:") and text != "token:")
 
 
 def parse_special(text: str) -> tuple[str, str | None]:
     """`TOKEN` or `TOKEN=INIT`, split at the last `=`, and only where an INIT follows it."""
     token, sign, init = text.rpartition("=")
-    if sign and _INIT.fullmatch(init):
+    if sign and _is_init(init):
         return token, init
     return text, None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -51,7 +50,7 @@ class Member(NamedTuple):
 
 def kind_of(head: bytes) -> str | None:
     """`zip` or `tar`, by the first `HEAD` bytes of something; None for neither."""
-    if re.match(rb"PK(?:\x03\x04|\x05\x06|\x07\x08)", head):
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")):
         return "zip"
     # Text holds no NUL, so no row can pass for a header, whatever its words.
     if b"\0" in head[:257] and (head[257:262] == b"ustar" or tar_header(head) is not None):

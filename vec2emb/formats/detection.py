@@ -329,7 +329,9 @@ class _Head:
         ranked = _widths(profile, body).most_common()
         best = [width for width, times in ranked if times == ranked[0][1]]
         first = profile[:20]
-        if best == [0] or sum(explain_row(body[s:e]) is not None for s, e, _, _ in first) * 2 > len(first):
+        # Rows of plain numerals, wider than one, need no explanation.
+        odd = [(start, end) for start, end, fields, numerals in first if numerals < fields - 1 or fields <= 2]
+        if best == [0] or sum(explain_row(body[start:end]) is not None for start, end in odd) * 2 > len(first):
             self._refuse_words(profile, body)
         if len(best) > 1:
             listed = ", ".join(map(str, sorted(best)))

@@ -18,7 +18,7 @@ CODES = {
     Fault.OUT_OF_RANGE: "out-of-range",
     Fault.NONFINITE_VALUE: "non-finite",
 }
-_TWO_INTEGERS = re.compile(rb"[0-9]+[ \t]+[0-9]+")
+_TWO_INTEGERS = rb"[0-9]+[ \t]+[0-9]+"
 
 
 def row_error(
@@ -80,7 +80,7 @@ def _too_few(row: bytes, dim: int, dim_from: str, hint: str | None, place: dict[
     count = sum(1 for field in fields if field)
     leading = row[:1] in (b" ", b"\t")
     found = f"{count if leading else count - 1} in {shown(row)}"
-    if _TWO_INTEGERS.fullmatch(row.strip()) and dim > 1:
+    if re.fullmatch(_TWO_INTEGERS, row.strip()) and dim > 1:
         if place["line"] == 1:
             return RowError(
                 "header-in-glove",

@@ -41,19 +41,20 @@ _MAGIC: list[tuple[bytes, str, str, str]] = [
     (b"\xff\xfe", "utf-16", "UTF-16 text", "convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"),
     (b"\xfe\xff", "utf-16", "UTF-16 text", "convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"),
 ]
+# Patterns are compiled when they are needed, which for most files is never.
 # Protocols 2 to 5 say so; 0 and 1 start with an object of a class, a container, or a string.
-_PICKLE = re.compile(
+_PICKLE = (
     rb"\x80[\x02-\x05]"
     rb"|\(?c[A-Za-z_][\w.]*\n[A-Za-z_]\w*\n(?:p[0-9]+\n|q[\x00-\x1f]|[()])"
     rb"|\([dlit]p[0-9]+\n|\(?[VSI][^ \n]*\np[0-9]+\n|[\]})]q[\x00-\x1f]"
 )
 _COMMENTS = rb"\s*(?:<!--.*?-->\s*)*"
-_PAGE = re.compile(_COMMENTS + rb"<(?:!doctype\s+html|html|head|body|title|script|meta)\b", re.IGNORECASE | re.DOTALL)
-_XML = re.compile(rb"\s*<\?xml\b", re.IGNORECASE)
-_JSON = re.compile(rb"\s*(?:\{\s*[\"}]|\[\s*[\[{\"])")
-_FLORET = re.compile(rb"(?:[0-9]+[ \t]+){6}\S+[ \t]+\S+[ \t]*\r?\n")
+_PAGE = rb"(?is)" + _COMMENTS + rb"<(?:!doctype\s+html|html|head|body|title|script|meta)\b"
+_XML = rb"(?i)\s*<\?xml\b"
+_JSON = rb"\s*(?:\{\s*[\"}]|\[\s*[\[{\"])"
+_FLORET = rb"(?:[0-9]+[ \t]+){6}\S+[ \t]+\S+[ \t]*\r?\n"
 _NUMBER = rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_BRACKETED = re.compile(rb"(?:array\(|tensor\()?[\[(]+" + _NUMBER + rb"[,\])]*|" + _NUMBER + rb",?[\])]+,?")
+_BRACKETED = rb"(?:array\(|tensor\()?[\[(]+" + _NUMBER + rb"[,\])]*|" + _NUMBER + rb",?[\])]+,?"
 _ROW = re.compile(rb"[^ \t\r\n\0]+(?:[ \t]+" + _NUMBER + rb"){2,}[ \t]*\r?(?:\n|\Z)")
 
 
@@ -71,7 +72,7 @@ def _recognise_bytes(head: bytes) -> tuple[str, str, str] | None:
     for magic, slug, what, advice in _MAGIC:
         if head.startswith(magic):
             return slug, what, advice
-    if _PICKLE.match(head):
+    if re.match(_PICKLE, head):
         return (
             "pickle",
             "a Python pickle, which is never opened here",
@@ -94,15 +95,15 @@ def _recognise_wide_text(head: bytes) -> tuple[str, str, str] | None:
 
 
 def _recognise_text(head: bytes) -> tuple[str, str, str] | None:
-    if _PAGE.match(head):
+    if re.match(_PAGE, head):
         return "html", "an HTML page", "the download answered with a page: get the file itself"
-    if _XML.match(head):
+    if re.match(_XML, head):
         return "xml", "an XML document", "the download answered with a document: get the file itself"
-    if _JSON.match(head):
+    if re.match(_JSON, head):
         return "json", "a JSON document", "write rows of text instead: a token and its values, separated by spaces"
     if head[:14].lower() == b"%%matrixmarket":
         return "matrix-market", "a matrix in the Matrix Market format", "it holds no words"
-    if _FLORET.match(head):
+    if re.match(_FLORET, head):
         return "floret", "a floret table, whose rows are hash buckets and not words", "it cannot become one row a word"
     return None
 
@@ -113,7 +114,7 @@ def explain_row(row: bytes) -> tuple[str, str, str] | None:
         row = row[: max(row.rfind(sign, 0, _LOOK) for sign in (b" ", b"\t", b",", b";")) + 1]
     fields = row.replace(b"\t", b" ").split()
     values = fields[1:] or fields
-    if any(_BRACKETED.fullmatch(field) for field in values):
+    if any(re.fullmatch(_BRACKETED, field) for field in values):
         return "printed-array", "printed arrays", "write the numbers themselves, without brackets"
     if values and all(re.fullmatch(rb"[0-9]+:" + _NUMBER, field) for field in values):
         return "sparse", "sparse rows (index:value)", "write all values of each row, zeros too"
