@@ -17,7 +17,7 @@ import vec2emb
 from vec2emb.auditing.gates import parse_gates
 from vec2emb.auditing.results import Source
 from vec2emb.auditing.schema import figures, json_schema
-from vec2emb.auditing.terminal import LINES, page
+from vec2emb.auditing.terminal import LINES
 from vec2emb.errors import UsageError
 
 SAMPLE = FIXTURES / "glove.6B.50d.sample.txt"
@@ -174,7 +174,7 @@ def test_the_page_has_at_most_40_lines(corpus: Path, tmp_path: Path) -> None:
     for audit in (one, six, vec2emb.audit(SAMPLE)):
         for colour in (False, True):
             for width in (40, 80, 200):
-                lines = page(audit, width=width, colour=colour).split("\n")
+                lines = audit.page(width=width, colour=colour).split("\n")
                 assert len(lines) <= LINES
                 plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
                 assert colour or max(map(len, plain)) <= max(width, 28 + 12 * len(audit.sources))
@@ -191,15 +191,15 @@ def test_the_page_says_what_matters(corpus: Path, tmp_path: Path) -> None:
 
 def test_colours_only_where_a_terminal_is() -> None:
     audit = vec2emb.audit(SAMPLE)
-    assert "\x1b[" in page(audit, colour=True)
-    assert str(audit) == page(audit)
+    assert "\x1b[" in audit.page(colour=True)
+    assert str(audit) == audit.page()
     assert "\x1b[" not in str(audit)
 
 
 def test_markup_in_a_token_is_text(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_text("[red]x[/red] 1 2\n[/] 1 2\nb 3 4\n")
-    text = re.sub(r"\x1b\[[0-9;]*m", "", page(vec2emb.audit(path), colour=True, width=150))
+    text = re.sub(r"\x1b\[[0-9;]*m", "", vec2emb.audit(path).page(colour=True, width=150))
     assert "'[/]' (same as '[red]x[/red]')" in text
 
 

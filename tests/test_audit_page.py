@@ -14,8 +14,8 @@ from helpers import FIXTURES, run
 from test_audit_health import faulty, write
 
 import vec2emb
+from vec2emb.auditing.outcome import Audit
 from vec2emb.auditing.page import html_page
-from vec2emb.auditing.results import Audit
 
 SAMPLE = FIXTURES / "glove.6B.50d.sample.txt"
 EVIL = "<script>alert(1)</script>"

@@ -3,114 +3,34 @@
 from __future__ import annotations
 
 import ast
-import functools
 import subprocess
 import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 from helpers import ROOT
+from importlinter.cli import lint_imports
 
 import vec2emb
 
 PACKAGE = ROOT / "vec2emb"
-MODULES = {
-    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-    for path in PACKAGE.rglob("*.py")
-}
-
-# What the rooms at the bottom may know of, besides themselves; everything else may import these.
-ROOMS: dict[str, set[str]] = {
-    "errors": set(),
-    "_kernel": set(),
-    "compression": {"errors"},
-    "archives": {"compression", "errors"},
-    "sources": {"archives", "compression", "errors"},
-    "formats": {"_kernel", "errors", "sources"},
-    "vocab_text": {"errors"},
-    "vocab_tokens": {"errors"},
-    "vocabulary": {"_kernel", "errors", "vocab_text", "vocab_tokens"},
-    "special": {"errors"},
-    "selection": {"_kernel", "errors", "special"},
-    "initialize": {"_kernel", "errors"},
-    "keys": {"errors"},
-    "positions": {"errors", "keys"},
-    "filesystem": {"errors"},
-    "writeback": set(),
-    "publishing": {"errors", "filesystem"},
-    "tensorfile": {"errors"},
-    "engine": {"_kernel", "errors", "formats", "selection"},
-    "progress": set(),
-    "corpus": {"_kernel", "compression", "errors", "filesystem", "progress", "publishing", "sources", "special"}
-    | {"vocab_text", "vocabulary", "wordlist"},
-}
 
 
-@functools.cache
-def imports(name: str, *, top_only: bool = False) -> frozenset[str]:
-    """What a module of the package imports, absolute; not what only type checkers see."""
-    path = MODULES[name]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    unseen = {
-        id(inner)
-        for node in ast.walk(tree)
-        if (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-        or (top_only and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-        for inner in ast.walk(node)
-    }
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    found = set()
-    for node in ast.walk(tree):
-        if id(node) in unseen:
-            continue
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            parts = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            base = ".".join([*parts, node.module] if node.module else parts)
-            found |= {f"{base}.{a.name}" if f"{base}.{a.name}" in MODULES else base for a in node.names}
-    return frozenset(found - {name})
+def test_floors_and_what_only_one_room_may_know(capsys: pytest.CaptureFixture[str]) -> None:
+    """The contracts stand in pyproject.toml."""
+    code = lint_imports(str(ROOT / "pyproject.toml"), no_cache=True)
+    assert code == 0, capsys.readouterr().out
 
 
-def room(module: str) -> str:
-    return module.split(".")[1] if "." in module else ""
-
-
-@pytest.mark.parametrize("name", ROOMS)
-def test_down_only(name: str) -> None:
-    above = {}
-    for module in [module for module in MODULES if room(module) == name]:
-        used = {room(other) for other in imports(module) if other.split(".")[0] == "vec2emb" and room(other)}
-        if used - ROOMS[name] - {name}:
-            above[module] = used - ROOMS[name] - {name}
-    assert above == {}
-
-
-def test_no_cycles() -> None:
-    graph = {name: imports(name, top_only=True) & MODULES.keys() for name in MODULES}
-    order = list(TopologicalSorter(graph).static_order())
-    assert set(order) == set(MODULES)
-
-
-def test_only_the_command_line_knows_click() -> None:
-    users = {name for name in MODULES if {m.split(".")[0] for m in imports(name)} & {"click"}}
-    assert users
-    assert {room(name) for name in users} == {"cli"}
-    assert {name for name in MODULES if "vec2emb.cli" in {m[:11] for m in imports(name)} and room(name) != "cli"} == {
-        "vec2emb.__main__"
-    }
-
-
-def test_the_command_line_knows_no_numpy() -> None:
-    for name in MODULES:
-        if room(name) == "cli":
-            assert not {m.split(".")[0] for m in imports(name)} & {"numpy", "torch", "gensim", "safetensors"}
-
-
-def test_only_one_room_knows_torch() -> None:
-    users = {name for name in MODULES if "torch" in {m.split(".")[0] for m in imports(name)}}
-    assert {room(name) for name in users} <= {"torch"}
+def test_no_circles() -> None:
+    """Not even of imports inside of functions, or for types alone."""
+    graph = grimp.build_graph("vec2emb", cache_dir=None)
+    front = {"vec2emb"}  # it only hands on names
+    imports = {name: graph.find_modules_directly_imported_by(name) - front for name in graph.modules - front}
+    order = list(TopologicalSorter(imports).static_order())
+    assert len(order) == len(imports) > 100
 
 
 def loaded_by(code: str, *arguments: str) -> set[str]:
@@ -166,7 +86,7 @@ def test_all() -> None:
 
 
 def test_type_checkers_see_the_same_names() -> None:
-    tree = ast.parse(MODULES["vec2emb"].read_text(encoding="utf-8"))
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {alias.asname for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert seen == set(vec2emb.__all__) - {"__version__"}

@@ -16,7 +16,6 @@ from .errors import shown
 from .vocab_tokens import other_forms
 
 if TYPE_CHECKING:
-    from .table import Table
     from .vocabulary import Vocabulary
 
 _APOSTROPHES = "'\N{RIGHT SINGLE QUOTATION MARK}\N{MODIFIER LETTER APOSTROPHE}"
@@ -92,9 +91,15 @@ class Explanation:
         return f"<Explanation of {shown(self.word)}: {self.origin}, id {self.id}>"
 
 
-def explain_word(table: Table, word: str) -> Explanation:
-    """Say what a table knows of a word."""
-    vocab = table.vocab
+def explain_word(word: str, vocab: Vocabulary, config: dict[str, Any], *, from_file: bool) -> Explanation:
+    """Say what is known of a word.
+
+    Args:
+        word: the word.
+        vocab: the words that have a row.
+        config: of the bundle; empty for a table that is in memory only.
+        from_file: whether such a table was read from a file.
+    """
     found = Explanation(word)
     id = vocab.get(word)
     if id is None:
@@ -107,7 +112,7 @@ def explain_word(table: Table, word: str) -> Explanation:
         found.spellings = list(_spellings(word, vocab))
         return found
     found.id, found.found, found.token = id, True, vocab.tokens[id]
-    found.origin, found.text = _origin(table, id)
+    found.origin, found.text = _origin(id, config, from_file)
     if found.token != word:
         found.text = f"found as {shown(found.token)} (lookup {vocab.lookup}); {found.text}"
     return found
@@ -116,8 +121,7 @@ def explain_word(table: Table, word: str) -> Explanation:
 # Where a row comes from.
 
 
-def _origin(table: Table, row: int) -> tuple[str, str]:
-    config = table.config
+def _origin(row: int, config: dict[str, Any], from_file: bool) -> tuple[str, str]:
     special = next((special for special in config.get("specials", []) if special["id"] == row), None)
     if special is not None:
         return "special", _of_special(special, config)
@@ -131,8 +135,7 @@ def _origin(table: Table, row: int) -> tuple[str, str]:
     if at >= 0 and row < missing["rows"][at][1]:
         return "initialised", f"not in the file; {_made(missing['init'], config)}"
     if not config:
-        what = "the row of the file as it is" if table.report is not None else "the row that was given"
-        return ("file" if table.report is not None else "given"), what
+        return ("file", "the row of the file as it is") if from_file else ("given", "the row that was given")
     if config.get("source") is None:
         return "given", "the row that was given when the bundle was saved"
     return "file", f"the row of the file{_treated(config) or ' as it is'}"

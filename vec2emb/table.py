@@ -137,7 +137,7 @@ class Table:
         """Where the row of a word comes from; for a word that has none, which other spellings are there."""
         from .explaining import explain_word
 
-        return explain_word(self, word)
+        return explain_word(word, self.vocab, self.config, from_file=self.report is not None)
 
     def __iter__(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Pairs of token and vector, in the order of the rows."""

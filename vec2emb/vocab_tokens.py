@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, overload
+from typing import Any, Literal, overload
 
+from ._kernel import TokenIndex
 from .errors import UsageError, VocabularyError, shown
-
-if TYPE_CHECKING:
-    from .vocabulary import Vocabulary
 
 _BATCH = 4096  # tokens that are made strings at a time
 
@@ -41,19 +40,17 @@ class NoSuchIdError(VocabularyError, IndexError):
     """No token has this id."""
 
 
-class Tokens(Sequence[str]):
-    """The tokens in the order of their ids: read-only, a string is made when asked for, a slice is a list.
+class TokenSequence(Sequence[str], ABC):
+    """Tokens in the order of their ids: read-only, a string is made when asked for, a slice is a list.
 
-    `in` and `index` are exact and use the vocabulary's index. Equal to a list or tuple of the same strings.
+    Equal to a list or tuple of the same strings.
     """
 
-    __slots__ = ("_vocab",)
+    __slots__ = ()
 
-    def __init__(self, vocab: Vocabulary) -> None:
-        self._vocab = vocab
-
-    def __len__(self) -> int:
-        return len(self._vocab._index)
+    @abstractmethod
+    def _run(self, start: int, stop: int) -> list[str]:
+        """Tokens start .. stop-1; none if stop is not behind start."""
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -66,31 +63,14 @@ class Tokens(Sequence[str]):
         i = index.__index__()
         if not -len(self) <= i < len(self):
             raise no_such_id(i, len(self))
-        return self._vocab._index.token(i % len(self)).decode()
-
-    def _run(self, start: int, stop: int) -> list[str]:
-        return self._vocab._index.blob(start, max(start, stop)).decode().split("\n")[:-1]
+        return self._run(i % len(self), i % len(self) + 1)[0]
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), _BATCH):
             yield from self._run(start, min(start + _BATCH, len(self)))
 
-    def __contains__(self, token: object) -> bool:
-        return isinstance(token, str) and self._vocab._index.get(utf8(token)) >= 0
-
-    def index(self, value: str, start: int = 0, stop: int | None = None) -> int:
-        """The id of exactly this token. Raises NoSuchTokenError, a ValueError as in other sequences."""
-        i = self._vocab._index.get(utf8(value)) if isinstance(value, str) else -1
-        if i < 0 or i not in range(len(self))[start:stop]:
-            raise NoSuchTokenError("no-such-token", f"the token {shown(str(value))} is not there")
-        return i
-
-    def count(self, value: str) -> int:
-        """1 if the token is there, else 0."""
-        return int(value in self)
-
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, (Tokens, list, tuple)):
+        if not isinstance(other, (TokenSequence, list, tuple)):
             return NotImplemented
         return len(self) == len(other) and all(mine == its for mine, its in zip(self, other, strict=True))
 
@@ -99,6 +79,42 @@ class Tokens(Sequence[str]):
     def __repr__(self) -> str:
         head = ", ".join(map(repr, self[:3]))
         return f"<{len(self):,} tokens: {head}{', ..' if len(self) > 3 else ''}>"
+
+
+class Tokens(TokenSequence):
+    """The tokens of an index. `in` and `index` are exact, and as quick as looking one up."""
+
+    __slots__ = ("_index",)
+
+    def __init__(self, index: TokenIndex) -> None:
+        self._index = index
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def _run(self, start: int, stop: int) -> list[str]:
+        return self._index.blob(start, max(start, stop)).decode().split("\n")[:-1]
+
+    def __contains__(self, token: object) -> bool:
+        return isinstance(token, str) and self._index.get(utf8(token)) >= 0
+
+    def index(self, value: str, start: int = 0, stop: int | None = None) -> int:
+        """The id of exactly this token. Raises NoSuchTokenError, a ValueError as in other sequences."""
+        i = self._index.get(utf8(value)) if isinstance(value, str) else -1
+        if i < 0 or i not in range(len(self))[start:stop]:
+            raise NoSuchTokenError("no-such-token", f"the token {shown(str(value))} is not there")
+        return i
+
+    def count(self, value: str) -> int:
+        """1 if the token is there, else 0."""
+        return int(value in self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _indexed, (self._index.blob(0, len(self)),)
+
+
+def _indexed(blob: bytes) -> Tokens:
+    return Tokens(TokenIndex.over(blob))
 
 
 def utf8(token: str) -> bytes:

@@ -350,7 +350,7 @@ class Vocabulary:
     @property
     def tokens(self) -> Tokens:
         """The tokens as a sequence of strings."""
-        return Tokens(self)
+        return Tokens(self._index)
 
     def to_list(self) -> list[str]:
         """All tokens, in the order of their ids."""

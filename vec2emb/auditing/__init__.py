@@ -5,10 +5,11 @@ streaming     the rows of a source, once through, into `geometry`; `tokens` and 
 findings      what somebody should act on
 coverage      which tokens of a corpus have a row; `remedies` says what would find more
 comparing     several sources beside each other
-results       all figures, typed; `schema` describes their JSON, `gates` hold them to bounds
-terminal, page, plots, wordsfile     the figures for people
+results       all figures, typed; `outcome` puts them together, `schema` describes their JSON
+gates         hold figures to bounds
+terminal, page, plots, writing       the figures for people
 """
 
-from .results import Audit
+from .outcome import Audit
 
 __all__ = ["Audit"]

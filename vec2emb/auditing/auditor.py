@@ -12,7 +12,8 @@ from ..passes import ReadOptions
 from ..progress import ProgressLike
 from ..sources import SourceLike
 from .gates import Gate, checked, parse_gates
-from .results import SCHEMA, SCHEMA_VERSION, Audit, Corpus, InputFile, Source
+from .outcome import Audit
+from .results import SCHEMA, SCHEMA_VERSION, Corpus, InputFile, Source
 
 if TYPE_CHECKING:
     from ..corpus import TokenCounts

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from ..errors import UsageError
-from .results import Audit, GateResult, Source, plain
+from .outcome import Audit
+from .results import GateResult, Source, plain
 from .schema import figures
 
 Kind = Literal["min", "max"]

@@ -17,8 +17,9 @@ from typing import Any
 from ..errors import printable
 from .coverage_figures import Coverage, Remedy
 from .health_figures import Finding, Health
+from .outcome import Audit
 from .plots import plots_of
-from .results import Audit, InputFile, Source
+from .results import InputFile, Source
 
 WORDS = 2000  # missing words on a page, shared among the sources
 

@@ -134,49 +134,6 @@ class GateResult:
         return f"{self.source}: {self.path} is {found}, expected {sign} {self.bound:.9g}"
 
 
-@dataclass(frozen=True)
-class Audit:
-    """All that an audit finds.
-
-    Attributes:
-        schema: `vec2emb-audit`.
-        schema_version: rises when a field changes its meaning or goes; new fields may come at any time.
-        vec2emb_version: what made it.
-        sources: one entry a source.
-        corpus: what coverage was measured on; null without one.
-        comparisons: each pair of sources.
-        gates: each bound with each source, in this order.
-        gates_missed: how many of these are not kept.
-    """
-
-    schema: str
-    schema_version: int
-    vec2emb_version: str
-    sources: list[Source]
-    corpus: Corpus | None
-    comparisons: list[Comparison]
-    gates: list[GateResult]
-    gates_missed: int
-
-    @property
-    def ok(self) -> bool:
-        """Whether every gate is kept."""
-        return not self.gates_missed
-
-    def to_dict(self) -> dict[str, Any]:
-        """What `--json` prints."""
-        found: dict[str, Any] = plain(self)
-        return found
-
-    def __str__(self) -> str:
-        from .terminal import page
-
-        return page(self)
-
-    def __repr__(self) -> str:
-        return f"<Audit of {', '.join(source.name for source in self.sources)}>"
-
-
 def plain(value: Any) -> Any:
     """Dictionaries, lists, text and numbers of a result."""
     if is_dataclass(value) and not isinstance(value, type):

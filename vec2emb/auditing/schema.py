@@ -10,7 +10,8 @@ import typing
 from collections.abc import Iterator
 from typing import Any, Literal, Union, get_args, get_origin
 
-from .results import SCHEMA, SCHEMA_VERSION, Audit
+from .outcome import Audit
+from .results import SCHEMA, SCHEMA_VERSION
 
 _ENTRY = re.compile(r"^    (\w[\w, ]*): (.*(?:\n {8,}.*)*)", re.MULTILINE)
 _PLAIN: dict[Any, dict[str, Any]] = {

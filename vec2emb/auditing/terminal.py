@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..errors import printable, shown
 from .coverage_figures import Coverage
 from .health_figures import Health
-from .results import Audit, Source
+from .results import Comparison, Corpus, GateResult, Source
 
 LINES = 40
 WIDTH = 100
@@ -36,15 +36,17 @@ class Section(NamedTuple):
     prose: bool = False
 
 
-def page(audit: Audit, *, width: int = WIDTH, colour: bool = False) -> str:
-    """The page as text, without its last LF.
-
-    Args:
-        audit: what was found.
-        width: columns.
-        colour: draw it with rich, in colour; without the package it is plain.
-    """
-    sections = list(_sections(audit))
+def page(
+    sources: list[Source],
+    corpus: Corpus | None,
+    comparisons: list[Comparison],
+    gates: list[GateResult],
+    *,
+    width: int,
+    colour: bool,
+) -> str:
+    """The page as text, without its last LF; see `Audit.page`."""
+    sections = list(_sections(sources, corpus, comparisons, gates))
     if colour:
         try:
             return _drawn(sections, width)
@@ -56,25 +58,24 @@ def page(audit: Audit, *, width: int = WIDTH, colour: bool = False) -> str:
 # What stands there.
 
 
-def _sections(audit: Audit) -> list[Section]:
-    sources = audit.sources
+def _sections(
+    sources: list[Source], corpus: Corpus | None, comparisons: list[Comparison], gates: list[GateResult]
+) -> list[Section]:
     single = len(sources) == 1
     top = [Section("audit" if single else f"audit of {len(sources)} sources", list(_figures(sources)))]
-    if audit.corpus is not None:
-        text = f"coverage of {audit.corpus.tokens:,} tokens, {audit.corpus.types:,} of them different"
+    if corpus is not None:
+        text = f"coverage of {corpus.tokens:,} tokens, {corpus.types:,} of them different"
         top.append(Section(text, list(_coverage(sources))))
-    if audit.comparisons:
-        top.append(Section("beside each other", list(_comparisons(audit))[:_PAIRS], prose=True))
+    if comparisons:
+        rows = [_beside(sources, comparison) for comparison in comparisons[:_PAIRS]]
+        top.append(Section("beside each other", rows, prose=True))
     end = []
     if single and sources[0].coverage is not None:
         end.append(Section("what would find more", list(_remedies(sources[0].coverage)), prose=True))
-    if audit.gates:
-        text = (
-            f"{audit.gates_missed} of {len(audit.gates)} missed"
-            if audit.gates_missed
-            else f"all {len(audit.gates)} kept"
-        )
-        end.append(Section("", [Row("gates", [text], "bold red" if audit.gates_missed else "green")], prose=True))
+    if gates:
+        missed = sum(not gate.ok for gate in gates)
+        text = f"{missed} of {len(gates)} missed" if missed else f"all {len(gates)} kept"
+        end.append(Section("", [Row("gates", [text], "bold red" if missed else "green")], prose=True))
     room = LINES - 1 - sum(bool(section.title) + len(section.rows) for section in top + end)
     return [*top, Section("findings", _findings(sources, room), prose=True), *end]
 
@@ -164,12 +165,11 @@ def _bands(coverage: Coverage) -> str:
     return ", ".join(f"{band.least:,}+: {band.running_found / band.running:.0%}" for band in bands)
 
 
-def _comparisons(audit: Audit) -> Iterable[Row]:
-    for c in audit.comparisons:
-        names = f"{audit.sources[c.first].name} and {audit.sources[c.second].name}"
-        agreement = f"; cosines agree {_number(c.agreement)}, neighbours {_percent(c.neighbours)}" if c.sample else ""
-        text = f"{c.shared:,} tokens shared ({c.first_share:.0%} and {c.second_share:.0%}){agreement}"
-        yield Row("", [f"{names}: {text}"])
+def _beside(sources: list[Source], c: Comparison) -> Row:
+    names = f"{sources[c.first].name} and {sources[c.second].name}"
+    agreement = f"; cosines agree {_number(c.agreement)}, neighbours {_percent(c.neighbours)}" if c.sample else ""
+    text = f"{c.shared:,} tokens shared ({c.first_share:.0%} and {c.second_share:.0%}){agreement}"
+    return Row("", [f"{names}: {text}"])
 
 
 def _findings(sources: list[Source], room: int) -> list[Row]:

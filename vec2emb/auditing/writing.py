@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterator
 
 from ..filesystem import writing
-from .results import Audit, Source
+from .outcome import Audit
+from .results import Source
 
 
 def write_page(audit: Audit, path: str | os.PathLike[str], *, command: str | None = None) -> None:

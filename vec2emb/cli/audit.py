@@ -108,8 +108,7 @@ def _show(found: Any) -> None:
     import shutil
     import sys
 
-    from ..auditing.terminal import WIDTH, page
-
-    on_terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size((WIDTH, 24)).columns if on_terminal else WIDTH
-    tell(page(found, width=width, colour=on_terminal and os.environ.get("TERM") != "dumb"))
+    if sys.stdout.isatty():
+        tell(found.page(width=shutil.get_terminal_size().columns, colour=os.environ.get("TERM") != "dumb"))
+    else:
+        tell(found.page())

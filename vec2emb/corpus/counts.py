@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._kernel import TokenCounter
 from ..errors import UsageError, VocabularyError, shown
 from ..vocab_text import blob_of as checked_blob
+from ..vocab_tokens import TokenSequence
 from ..vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_BATCH = 4096  # tokens that are made strings at a time
 
 
 class TokenCounts:
@@ -160,7 +159,8 @@ class TokenCounts:
         """
         from .storing import save
 
-        save(self, os.fspath(path), replace)
+        facts = {"tokenizer": self.tokenizer, "lowercase": self.lowercase}
+        save(os.fspath(path), self._blob, self.counts, facts, replace)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TokenCounts:
@@ -172,7 +172,8 @@ class TokenCounts:
         """
         from .storing import load
 
-        return load(os.fspath(path))
+        counter, facts = load(os.fspath(path))
+        return cls.sorted(counter, tokenizer=facts.get("tokenizer"), lowercase=bool(facts.get("lowercase")))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TokenCounts):
@@ -192,8 +193,10 @@ def _restore(blob: bytes, counts: NDArray[np.int64], tokenizer: str | None, lowe
     return TokenCounts(blob, counts, tokenizer=tokenizer, lowercase=lowercase)
 
 
-class _Tokens(Sequence[str]):
-    """The tokens of counts: a string is made when it is asked for."""
+class _Tokens(TokenSequence):
+    """The tokens of counts."""
+
+    __slots__ = ("_counts",)
 
     def __init__(self, counts: TokenCounts) -> None:
         self._counts = counts
@@ -201,32 +204,6 @@ class _Tokens(Sequence[str]):
     def __len__(self) -> int:
         return self._counts.distinct
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            places = range(len(self))[index]
-            return self._run(places.start, places.stop) if places.step == 1 else [self[i] for i in places]
-        place = range(len(self))[index]
-        return self._run(place, place + 1)[0]
-
     def _run(self, start: int, stop: int) -> list[str]:
         counts = self._counts
         return str(counts.blob[counts.place(start) : counts.place(max(start, stop))], "utf-8").split("\n")[:-1]
-
-    def __iter__(self) -> Iterator[str]:
-        for start in range(0, len(self), _BATCH):
-            yield from self._run(start, min(start + _BATCH, len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str):
-            return NotImplemented
-        return len(self) == len(other) and all(mine == its for mine, its in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]  # equal to lists, which have none
-
-    def __repr__(self) -> str:
-        head = ", ".join(map(repr, self[:3]))
-        return f"<{len(self):,} tokens: {head}{', ..' if len(self) > 3 else ''}>"

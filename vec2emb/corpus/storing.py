@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -18,8 +18,10 @@ from .._kernel import TokenCounter
 from ..errors import InputError, OutputError, UsageError, VocabularyError, shown
 from ..filesystem import writing
 from ..vocab_text import check_utf8, read
-from .counts import TokenCounts
 from .tables import blob_of, parquet_file, slices, table_of, write_parquet
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 KEY = "vec2emb"
 SUFFIXES = (".parquet", ".tsv")
@@ -33,8 +35,8 @@ def check_name(path: str) -> None:
         )
 
 
-def save(counts: TokenCounts, path: str, replace: bool) -> None:
-    """Write counts; see `TokenCounts.save`."""
+def save(path: str, blob: memoryview, counts: NDArray[np.int64], facts: dict[str, Any], replace: bool) -> None:
+    """Write tokens, their counts, int64[distinct], and where the format has a place for them facts on both."""
     check_name(path)
     if not replace and os.path.lexists(path):
         raise _exists(path)
@@ -44,7 +46,7 @@ def save(counts: TokenCounts, path: str, replace: bool) -> None:
         try:
             with open(descriptor, "wb") as file:
                 os.chmod(temporary, 0o666 & ~_umask())
-                (_write_tsv if name.lower().endswith(".tsv") else _write_parquet)(counts, file)
+                (_write_tsv if name.lower().endswith(".tsv") else _write_parquet)(file, blob, counts, facts)
                 file.flush()
                 os.fsync(file.fileno())
             if replace:
@@ -68,19 +70,24 @@ def _exists(path: str) -> OutputError:
     return OutputError("target-exists", "the file is there already", path=path, hint="pass replace=True to replace it")
 
 
-def _write_tsv(counts: TokenCounts, file: BinaryIO) -> None:
-    for blob, numbers in slices(counts.blob, counts.counts):
-        tokens = bytes(blob).split(b"\n")
+def _write_tsv(file: BinaryIO, blob: memoryview, counts: NDArray[np.int64], facts: dict[str, Any]) -> None:
+    for part, numbers in slices(blob, counts):
+        tokens = bytes(part).split(b"\n")
         file.write(b"".join(b"%b\t%d\n" % pair for pair in zip(tokens, numbers.tolist(), strict=False)))
 
 
-def _write_parquet(counts: TokenCounts, file: BinaryIO) -> None:
-    facts = json.dumps({"tokenizer": counts.tokenizer, "lowercase": counts.lowercase}, sort_keys=True)
-    write_parquet(file, (table_of(*part) for part in slices(counts.blob, counts.counts)), {KEY: facts})
+def _write_parquet(file: BinaryIO, blob: memoryview, counts: NDArray[np.int64], facts: dict[str, Any]) -> None:
+    tables = (table_of(*part) for part in slices(blob, counts))
+    write_parquet(file, tables, {KEY: json.dumps(facts, sort_keys=True)})
 
 
-def load(path: str) -> TokenCounts:
-    """Read counts; see `TokenCounts.load`."""
+def load(path: str) -> tuple[TokenCounter, dict[str, Any]]:
+    """The counts of a file, and the facts on them.
+
+    Raises:
+        InputError: the file cannot be read, or is none of counts.
+        VocabularyError: a token stands twice.
+    """
     check_name(path)
     counter = TokenCounter()
     facts: dict[str, Any] = {}
@@ -90,7 +97,7 @@ def load(path: str) -> TokenCounts:
         rows, facts = _read_parquet(counter, path)
     if rows != len(counter):
         raise VocabularyError("duplicate-token", "a token stands twice", path=path, found=f"{rows - len(counter)} more")
-    return TokenCounts.sorted(counter, tokenizer=facts.get("tokenizer"), lowercase=bool(facts.get("lowercase")))
+    return counter, facts
 
 
 def _read_tsv(counter: TokenCounter, path: str) -> int:
