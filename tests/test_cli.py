@@ -367,6 +367,29 @@ def test_fixtures_of_the_documentation(call: Call, tmp_path: Path) -> None:
 LONG = b"".join(b"w%d 0.5 -1.25 2\n" % i for i in range(20_000))
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device on this system")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--help"],
+        ["inspect", "nowhere", "--json"],
+        ["inspect", FIXTURES / "glove.6B.50d.sample.txt", "--json"],
+        ["convert", "--help"],
+    ],
+)
+def test_output_that_cannot_be_written_is_one_line_of_error(words: list[object], unbuffered: str) -> None:
+    command = [sys.executable, "-m", "vec2emb", *map(str, words)]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        )
+    assert done.returncode == 1
+    first, *more = done.stderr.decode().splitlines()
+    assert first == "error[write-failed]: standard output cannot be written (No space left on device)"
+    assert len(more) == 1
+
+
 class Stalled:
     """A process that converts what a writer gives it, who wrote something, and then nothing more."""
 

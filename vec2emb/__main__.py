@@ -1,16 +1,26 @@
-"""`vec2emb` and `python -m vec2emb`: the way into the command line."""
+"""`vec2emb` and `python -m vec2emb`: the way into the command line, and out of it."""
 
 import gc
+import os
+import sys
 from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Run the command line and exit."""
+    """Run the command line and end the process with its code."""
     # What is made while modules load stays: looking for garbage among it took a tenth of the start.
     gc.set_threshold(20_000)
-    from .cli import main as run
+    from .cli import run
 
-    run()
+    code = run(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):  # whoever read it has gone
+            code = code or 1
+    # At once: all files are closed, and taking every object apart before the system takes back the memory costs time.
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -69,9 +69,23 @@ def group() -> None:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit: 0 done, 1 input or output at fault, 2 usage, 3 a check missed, 4 try again."""
-    words = sys.argv[1:] if arguments is None else arguments
-    sys.exit(_run(words))
+    """Run a command line, by default that of the process, and raise SystemExit with its code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(words: list[str]) -> int:
+    """Run one command line: 0 done, 1 input or output at fault, 2 usage, 3 a check missed, 4 try again."""
+    try:
+        return _run(words)
+    except BrokenPipeError:
+        # Whoever read our output has gone; do not fail again when it is flushed at exit.
+        sys.stdout = None
+        return 1
+    except OSError as error:
+        # What goes wrong with files is told where it does; this comes from standard output.
+        sys.stdout = None
+        reason = error.strerror or str(error)
+        return fail(OutputError("write-failed", f"standard output cannot be written ({reason})"), with_json=False)
 
 
 def _run(words: list[str]) -> int:
@@ -98,8 +112,4 @@ def _run(words: list[str]) -> int:
         return fail(
             OutputError("out-of-memory", "there is not enough memory for this; nothing was left behind"), with_json
         )
-    except BrokenPipeError:
-        # Whoever read our output has gone; do not fail again when it is flushed at exit.
-        sys.stdout = None
-        return 1
     return result if isinstance(result, int) else 0
