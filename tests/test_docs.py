@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from helpers import FIXTURES, ROOT
@@ -39,7 +42,10 @@ def runs(block: Block) -> bool:
 
 def run_page(page: Path, folder: Path) -> None:
     command = [sys.executable, str(ROOT / "tests" / "pages.py"), str(page)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=300)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # several pages run at once, and tables are small
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=300
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -111,3 +117,34 @@ def test_the_site_asks_nobody_for_anything(site: Path) -> None:
 def test_links_of_pages_that_are_not_in_the_site(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", text(page)):
         assert (ROOT / target).exists(), target
+
+
+def made(script: str) -> dict[str, Any]:
+    """The names of a script of docs/make/."""
+    return runpy.run_path(str(ROOT / "docs" / "make" / script))
+
+
+def test_the_accuracy_table_is_that_of_the_program() -> None:
+    """It is made by hand, as that takes a minute: has what it was made with changed since, and can it be so?"""
+    accuracy = made("accuracy.py")
+    page = text(accuracy["PAGE"])
+    assert f"<!-- accuracy: of {accuracy['digest']()}," in page, "run docs/make/accuracy.py"
+    rows = [[float(score) for score in re.findall(r"([\d.]+)% ±", line)] for line in page.splitlines() if "% ±" in line]
+    assert len(rows) == len(accuracy["LABELS"])
+    for by_labels in zip(*rows, strict=True):
+        assert 24 < by_labels[0] < by_labels[1] < by_labels[2] < 95  # 24 is what guessing gives
+    for random, tuned, frozen in rows:
+        assert random + 8 < tuned <= frozen + 1
+    assert rows[0][1] + 5 < rows[0][2], "few labels: frozen rows win"
+
+
+def test_pictures_are_those_of_the_script(tmp_path: Path) -> None:
+    script = made("pictures.py")
+    script["draw"].__globals__["STEPS"] = 20
+    names = {f"{picture}-{mode}.svg" for picture in script["PICTURES"] for mode in script["INK"]}
+    assert names == {path.name for path in script["FOLDER"].iterdir()}
+    del script["INK"]["dark"]
+    for path in script["draw"](tmp_path):
+        assert ElementTree.parse(path).getroot().tag.endswith("svg")
+    shown = "".join(map(text, PAGES))
+    assert all(f"pictures/{name}#only-{name[:-4].rpartition('-')[2]})" in shown for name in names)
