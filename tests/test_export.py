@@ -24,7 +24,7 @@ import vec2emb
 from vec2emb import Vec2embWarning
 from vec2emb.bundlewriter import BundleWriter
 from vec2emb.errors import InputError, OutputError, UsageError
-from vec2emb.exporting import Export
+from vec2emb.exported import Export
 from vec2emb.publishing import Publication, Target
 
 GLOVE = FIXTURES / "glove.6B.50d.sample.txt"
@@ -381,7 +381,7 @@ def test_a_failure_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def fail(*_: object) -> bytes:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("vec2emb.exporting._reads_back", fail)
+    monkeypatch.setattr("vec2emb.layouts.vectors._reads_back", fail)
     with pytest.raises(KeyboardInterrupt):
         vec2emb.export(tmp_path / "b", "word2vec", tmp_path / "new" / "out.gz")
     assert [p.name for p in tmp_path.iterdir()] == ["b"]

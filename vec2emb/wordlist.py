@@ -108,8 +108,21 @@ def _of_tokenizer(content: dict[str, Any], path: str, label: str) -> WordList:
         if isinstance(added, dict) and isinstance(added.get("content"), str):
             ids.setdefault(added["content"], added.get("id"))
     padding = content.get("padding")
-    pad = padding.get("pad_token") if isinstance(padding, dict) else None
+    pad = padding.get("pad_token") if isinstance(padding, dict) else _pad_beside(path, ids)
     return WordList(_vocabulary(_dense(ids, path), path), label, pad, unk if isinstance(unk, str) else None)
+
+
+def _pad_beside(path: str, ids: dict[str, Any]) -> str | None:
+    """The one of the tokens that tokenizer_config.json, in the same folder, names for padding."""
+    import json
+
+    try:
+        with open(os.path.join(os.path.dirname(path), "tokenizer_config.json"), "rb") as file:
+            pad = json.load(file).get("pad_token")
+    except (OSError, ValueError, RecursionError, AttributeError):
+        return None
+    content = pad.get("content") if isinstance(pad, dict) else pad
+    return content if isinstance(content, str) and content in ids else None
 
 
 def _dense(ids: dict[str, Any], path: str) -> list[str]:

@@ -22,7 +22,7 @@ COMMANDS = {
     "similar": "The nearest neighbours of words in a bundle.",
     "evaluate": "Scores of a bundle on word similarity and analogies.",
     "verify": "Whether a bundle is whole, and what its source gives.",
-    "export": "A bundle back to a file of vectors.",
+    "export": "A bundle to a file of vectors, or a folder of other libraries.",
     "positions": "Attach, resize or show a position table.",
 }
 

@@ -1,0 +1,123 @@
+"""The model card, `README.md`: what a bundle records of its source and licence, and how the folder is loaded.
+
+The Hub takes licences by names of its own, most of them the SPDX identifier in lower case:
+https://huggingface.co/docs/hub/repositories-licenses
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..errors import printable
+from .part import Part
+
+_LICENSES = {
+    name.lower(): name.lower()
+    for name in (
+        "Apache-2.0", "MIT", "CC0-1.0", "CC-BY-2.0", "CC-BY-2.5", "CC-BY-3.0", "CC-BY-4.0", "CC-BY-SA-3.0",
+        "CC-BY-SA-4.0", "CC-BY-NC-2.0", "CC-BY-NC-3.0", "CC-BY-NC-4.0", "CC-BY-ND-4.0", "CC-BY-NC-ND-3.0",
+        "CC-BY-NC-ND-4.0", "CC-BY-NC-SA-2.0", "CC-BY-NC-SA-3.0", "CC-BY-NC-SA-4.0", "BSD-2-Clause", "BSD-3-Clause",
+        "ISC", "Zlib", "Unlicense", "WTFPL", "MPL-2.0", "EPL-2.0", "ECL-2.0", "AFL-3.0", "Artistic-2.0", "BSL-1.0",
+    )
+}  # fmt: skip
+_LICENSES |= {
+    "pddl-1.0": "pddl", "pddl": "pddl", "odbl-1.0": "odbl", "odc-by-1.0": "odc-by",
+    "gpl-2.0-only": "gpl-2.0", "gpl-2.0-or-later": "gpl-2.0", "gpl-3.0-only": "gpl-3.0", "gpl-3.0-or-later": "gpl-3.0",
+    "lgpl-2.1-only": "lgpl-2.1", "lgpl-2.1-or-later": "lgpl-2.1", "lgpl-3.0-only": "lgpl-3.0",
+    "lgpl-3.0-or-later": "lgpl-3.0", "agpl-3.0-only": "agpl-3.0", "agpl-3.0-or-later": "agpl-3.0",
+}  # fmt: skip
+
+_TAGS = ("sentence-transformers", "static-embeddings", "word-vectors", "vec2emb")
+
+_LOADING = {
+    "huggingface": """\
+    from sentence_transformers import SentenceTransformer
+    from model2vec import StaticModel
+    from transformers import AutoTokenizer
+
+    vectors = SentenceTransformer({0}).encode(texts)
+    vectors = StaticModel.from_pretrained({0}).encode(texts)
+    tokenizer = AutoTokenizer.from_pretrained({0})
+""",
+    "model2vec": """\
+    from model2vec import StaticModel
+
+    vectors = StaticModel.from_pretrained({0}).encode(texts)
+""",
+}
+
+_UNKNOWN = {
+    "huggingface": "A word without a vector: sentence-transformers takes that of the unknown token, model2vec leaves "
+    "the word out. model2vec reads no more than the first 512 words of a text, unless told otherwise.",
+    "model2vec": "A word without a vector is left out, and no more than the first 512 words of a text are read, unless "
+    "told otherwise.",
+}
+
+
+def card_of(part: Part, layout: str, name: str, lowercase: bool, normalize: bool) -> bytes:
+    """The card of an export into a folder called `name`."""
+    source: dict[str, Any] = part.config.get("source") or {}
+    lines = ["---", *_front(source.get("license"), layout), "---", "", f"# {_plain(name)}", ""]
+    cut = "split at white space" + (" and made lower-case" if lowercase else "")
+    mean = "the mean of the vectors of its words" + (", scaled to length 1" if normalize else "")
+    lines += [
+        f"{part.rows:,} word vectors of {part.dim} dimensions. A text is {cut}; its vector is {mean}.",
+        "",
+        _LOADING[layout].format(json.dumps(name)),
+        _UNKNOWN[layout],
+        "",
+        *_table_of_specials(part),
+        "## Source",
+        "",
+        *_origin(source, part.config.get("trained") is True),
+        "",
+    ]
+    return "\n".join(lines).encode()
+
+
+def _front(license: str | None, layout: str) -> list[str]:
+    """What the Hub reads, in YAML; a string of JSON is one of YAML."""
+    library = "model2vec" if layout == "model2vec" else "sentence-transformers"
+    lines = [f"library_name: {library}", "pipeline_tag: sentence-similarity"]
+    if license:
+        known = _LICENSES.get(license.lower())
+        lines.append(f"license: {known or 'other'}")
+        if known is None:
+            lines.append(f"license_name: {json.dumps(license)}")
+    return [*lines, "tags:", *(f"- {tag}" for tag in _TAGS)]
+
+
+def _table_of_specials(part: Part) -> list[str]:
+    rows = [f"| {_code(entry['token'])} | {entry['id']} | {entry['role']} |" for entry in part.specials]
+    return ["| special token | id | role |", "|---|---|---|", *rows, ""]
+
+
+def _origin(source: dict[str, Any], trained: bool) -> list[str]:
+    lines = []
+    if source:
+        counted = f", {source['rows']:,} rows" if isinstance(source.get("rows"), int) else ""
+        lines.append(f"- file: {_code(str(source.get('name')))} ({_plain(str(source.get('format')))}{counted})")
+    else:
+        lines.append("- vectors that were in memory")
+    if source.get("url"):
+        lines.append(f"- from: <{_plain(source['url']).replace('>', '%3E').replace(' ', '%20')}>")
+    lines.append(f"- licence: {_plain(source.get('license') or 'not recorded')}")
+    if trained:
+        lines.append("- trained since they were converted")
+    return [*lines, "- converted with vec2emb"]
+
+
+def _plain(text: str) -> str:
+    """Text of others on one line, in which Markdown and HTML find nothing."""
+    text = printable(text).replace("\n", " ").replace("&", "&amp;").replace("<", "&lt;")
+    return "".join(f"\\{c}" if c in "\\`*_[]|#" else c for c in text)
+
+
+def _code(text: str) -> str:
+    """Text of others as code, in a cell of a table as well."""
+    text = printable(text).replace("\n", " ").replace("|", "\\|")
+    fence = "`"
+    while fence in text:
+        fence += "`"
+    return f"{fence} {text} {fence}" if len(fence) > 1 else f"`{text}`"
