@@ -1,10 +1,12 @@
-"""A folder as model2vec itself writes it, which old versions of it load as well; sentence-transformers loads it, too.
+"""A folder as model2vec itself writes it, which old versions of it load as well.
 
-model.safetensors      embeddings: float32 or float16 [V, D]
-tokenizer.json         the words, and how a text is cut into them
-tokenizer_config.json  class and special tokens, for transformers
-modules.json           StaticEmbedding, and Normalize if asked for, for sentence-transformers
-config.json            model type, width, whether texts are scaled to length 1
+    model.safetensors      embeddings: float32 or float16 [V, D]
+    tokenizer.json         the words, and how a text is cut into them
+    tokenizer_config.json  class and special tokens, for transformers
+    modules.json           StaticEmbedding, and Normalize if asked for, for sentence-transformers
+    config.json            model type, width, whether texts are scaled to length 1
+
+sentence-transformers loads it, too: it knows the key.
 """
 
 from __future__ import annotations
