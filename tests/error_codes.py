@@ -105,7 +105,7 @@ def _read_module(path: Path, found: dict[str, set[str]], unclear: list[str]) -> 
         {kind.__name__ for kind in kinds()} | {"Vec2embWarning"} | ({"cls"} if path.name == "errors.py" else set())
     )
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    handing = {function.name for function in functions if _hands_on(function, classes)}
+    handing = {"check_choice"} | {function.name for function in functions if _hands_on(function, classes)}
     owner = {id(inner): function for function in functions for inner in ast.walk(function)}  # the innermost comes last
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not node.args:

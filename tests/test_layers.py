@@ -33,6 +33,13 @@ def test_no_circles() -> None:
     assert len(order) == len(imports) > 100
 
 
+def test_the_page_lists_the_rooms_as_they_are() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "make" / "rooms.py", "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def loaded_by(code: str, *arguments: str) -> set[str]:
     """The modules that a fresh interpreter has after running a program."""
     program = f"import sys\ntry:\n    {code}\nexcept SystemExit: pass\nprint(*sys.modules, file=sys.stderr)"

@@ -19,11 +19,11 @@ import errno
 import hashlib
 import os
 
+from .choices import IF_EXISTS, check_choice
 from .errors import OutputError, TryAgainError, UsageError, shown
 from .filesystem import NO_LINKS, are_same, exchange, same_file, sync, try_lock, writing
 
 MODEL, VOCAB, CONFIG = "model.safetensors", "vocab.txt", "vec2emb.json"
-IF_EXISTS = ("error", "replace", "keep")
 
 # Names that no other program gives a file of its own.
 WAITING = ".vec2emb-waiting"  # float32 rows whose place in the table is not known yet
@@ -108,8 +108,7 @@ class Target:
             UsageError: `if_exists` is none of `error`, `replace`, `keep`.
             OutputError: a bundle stands there and may not be replaced, or something else does.
         """
-        if if_exists not in IF_EXISTS:
-            raise UsageError("if-exists", "no such policy", expected=" or ".join(IF_EXISTS), found=repr(if_exists))
+        check_choice("if-exists", if_exists, IF_EXISTS)
         for path in (self.path, *self.paths.values()):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 os.lstat(path)  # a name that is too long shows here, before anything is read

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from ._kernel import Rows, TokenIndex
 from ._kernel.codes import State
-from .errors import RowError, UsageError, shown
+from .choices import DUPLICATES, SPECIALS_AT, check_choice
+from .errors import RowError, shown
 from .special import Special
-
-DUPLICATES = ("first", "last", "error")
 
 
 class RowEvent(NamedTuple):
@@ -42,10 +41,7 @@ class Rules(NamedTuple):
 
     def check(self) -> Rules:
         """Itself, if its policies exist."""
-        if self.duplicates not in DUPLICATES:
-            raise UsageError(
-                "duplicates", "no such policy", expected=" or ".join(DUPLICATES), found=repr(self.duplicates)
-            )
+        check_choice("duplicates", self.duplicates, DUPLICATES)
         return self
 
 
@@ -79,8 +75,7 @@ class Selection:
         wanted: TokenIndex | None = None,
         aside: Sequence[bytes] = (),
     ) -> None:
-        if specials_at not in ("start", "end"):
-            raise UsageError("specials-at", "no such place", expected="start or end", found=repr(specials_at))
+        check_choice("specials-at", specials_at, SPECIALS_AT, "no such place")
         self.rules = (rules or Rules()).check()
         self.specials = specials
         self.index = TokenIndex(expected + len(specials))

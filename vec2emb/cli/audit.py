@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ..choices import ENCODING_ERRORS, FORMATS
 from ..errors import UsageError
 from .output import HeadedCommand, emit, option, say, tell, warnings_said
 
@@ -30,12 +31,12 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @option(INPUT, "--member", metavar="NAME", help="Of an archive, the member to read.")
-@option(INPUT, "--format", type=click.Choice(["auto", "word2vec", "glove", "word2vec-binary"]), default="auto",
+@option(INPUT, "--format", type=click.Choice(FORMATS), default="auto",
         show_default=True, help="What a file of vectors is.")  # fmt: skip
 @option(INPUT, "--dim", type=int, metavar="N", help="Values a row, where no header says so.")
 @option(INPUT, "--limit", type=int, metavar="N", help="Read the first N rows only.")
 @option(INPUT, "--encoding", metavar="NAME", default="utf-8", show_default=True, help="Encoding of the tokens.")
-@option(INPUT, "--encoding-errors", type=click.Choice(["error", "replace", "escape"]), default="error",
+@option(INPUT, "--encoding-errors", type=click.Choice(list(ENCODING_ERRORS)), default="error",
         show_default=True, help="What to do at a token, of SOURCE or corpus, that is not in the encoding.")  # fmt: skip
 @option(CORPUS, "--corpus", multiple=True, metavar="PATH",
         help="A file, folder or quoted pattern of text whose words are looked up; may be repeated.")  # fmt: skip

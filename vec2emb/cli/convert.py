@@ -6,6 +6,17 @@ from typing import Any
 
 import click
 
+from ..choices import (
+    BAD_ROWS,
+    BINARY_DTYPES,
+    BYTE_ORDERS,
+    DUPLICATES,
+    ENCODING_ERRORS,
+    FORMATS,
+    IF_EXISTS,
+    NONFINITE,
+    SPECIALS_AT,
+)
 from ..errors import UsageError
 from ..keys import PRESETS, STYLES
 from .output import HeadedCommand, emit, option, tell, token, warnings_said
@@ -25,17 +36,17 @@ POSITIONS, TRAINING = "Positions", "Training"
 @click.argument("extra", nargs=-1, metavar="")
 @option(INPUT, "--member", metavar="NAME",
         help="Of an archive, the member to read.  [default: its only table, or that of --dim]")  # fmt: skip
-@option(INPUT, "--format", type=click.Choice(["auto", "word2vec", "glove", "word2vec-binary"]), default="auto",
+@option(INPUT, "--format", type=click.Choice(FORMATS), default="auto",
         show_default=True,
         help="What SOURCE is: word2vec has a header (fastText .vec too), glove has none.")  # fmt: skip
 @option(INPUT, "--dim", type=int, metavar="N", help="Values a row, where no header says so.")
 @option(INPUT, "--limit", type=int, metavar="N", help="Read the first N rows only.")
 @option(INPUT, "--encoding", metavar="NAME", default="utf-8", show_default=True, help="Encoding of the tokens.")
-@option(INPUT, "--encoding-errors", type=click.Choice(["error", "replace", "escape"]), default="error",
+@option(INPUT, "--encoding-errors", type=click.Choice(list(ENCODING_ERRORS)), default="error",
         show_default=True, help="What to do at a token that is not in the encoding.")  # fmt: skip
-@option(INPUT, "--binary-dtype", type=click.Choice(["float16", "float32", "float64"]),
+@option(INPUT, "--binary-dtype", type=click.Choice(BINARY_DTYPES),
         help="Type of the values of Word2Vec binary.  [default: float32, checked]")  # fmt: skip
-@option(INPUT, "--byte-order", type=click.Choice(["little", "big"]), help="Of the same.  [default: little, checked]")
+@option(INPUT, "--byte-order", type=click.Choice(BYTE_ORDERS), help="Of the same.  [default: little, checked]")
 @option(WORDS, "--vocab", metavar="FILE",
         help="Line i of FILE is row i; also a vocab.json or tokenizer.json. Padding and unknown keep their lines, "
              "or go in front if FILE has neither.")  # fmt: skip
@@ -55,11 +66,11 @@ POSITIONS, TRAINING = "Positions", "Training"
         help="A word that SOURCE lacks takes its lower-case, capitalised or upper-case spelling.")  # fmt: skip
 @option(WORDS, "--lowercase", is_flag=True,
         help="Lower-case the tokens of SOURCE and --corpus; the lower-case row of SOURCE wins.")  # fmt: skip
-@option(ROWS, "--duplicates", type=click.Choice(["first", "last", "error"]), default="first", show_default=True,
+@option(ROWS, "--duplicates", type=click.Choice(DUPLICATES), default="first", show_default=True,
         help="Which row of a token that stands twice.")  # fmt: skip
-@option(ROWS, "--bad-rows", type=click.Choice(["error", "skip"]), default="error", show_default=True,
+@option(ROWS, "--bad-rows", type=click.Choice(BAD_ROWS), default="error", show_default=True,
         help="What to do at a faulty row.")  # fmt: skip
-@option(ROWS, "--nonfinite", type=click.Choice(["error", "keep", "zero"]), default="error", show_default=True,
+@option(ROWS, "--nonfinite", type=click.Choice(NONFINITE), default="error", show_default=True,
         help="What to do at nan and inf.")  # fmt: skip
 @option(ROWS, "--unit-norm", is_flag=True, help="Scale each row to length 1; rows of zeros stay.")
 @option(
@@ -79,7 +90,7 @@ POSITIONS, TRAINING = "Positions", "Training"
              "[default: the file's own, else mean]")  # fmt: skip
 @option(SPECIALS, "--special", "specials", type=token, multiple=True, metavar="TOKEN[=INIT]",
         help="A further special token; may be repeated.  [default INIT: the file's own, else normal]")  # fmt: skip
-@option(SPECIALS, "--specials-at", type=click.Choice(["start", "end"]), default="start", show_default=True,
+@option(SPECIALS, "--specials-at", type=click.Choice(SPECIALS_AT), default="start", show_default=True,
         help="Where the special tokens stand.")  # fmt: skip
 @option(SPECIALS, "--seed", type=int, default=0, show_default=True, help="Seed of the random rows.")
 @option(POSITIONS, "--positions", type=click.Choice(["none", "learned", "sinusoidal"]), default="none",
@@ -105,7 +116,7 @@ POSITIONS, TRAINING = "Positions", "Training"
 @option(OUTPUT, "--tied-head", metavar="KEY", help="Name of the output head that shares the word table, recorded.")
 @option(OUTPUT, "--license", metavar="SPDX", help="Licence of the vectors, recorded.")
 @option(OUTPUT, "--source-url", metavar="URL", help="Where SOURCE came from, recorded.")
-@option(OUTPUT, "--if-exists", type=click.Choice(["error", "replace", "keep"]), default="error", show_default=True,
+@option(OUTPUT, "--if-exists", type=click.Choice(IF_EXISTS), default="error", show_default=True,
         help="What to do about a bundle at OUT; keep succeeds if it is the one this conversion gives.")  # fmt: skip
 @option(OUTPUT, "--force", is_flag=True, help="Short for --if-exists replace.")
 @option(OUTPUT, "--expect", metavar="FACTS",

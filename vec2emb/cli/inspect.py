@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ..choices import FORMATS
 from .output import HeadedCommand, emit, option, tell, warnings_said
 
 
@@ -15,7 +16,7 @@ from .output import HeadedCommand, emit, option, tell, warnings_said
 @click.argument("path")
 @option("Input", "--member", metavar="NAME",
         help="Of an archive, the member to read.  [default: its only table, or that of --dim]")  # fmt: skip
-@option("Input", "--format", type=click.Choice(["auto", "word2vec", "glove", "word2vec-binary"]), default="auto",
+@option("Input", "--format", type=click.Choice(FORMATS), default="auto",
         show_default=True, help="What a file of vectors is.")  # fmt: skip
 @option("Input", "--dim", type=int, metavar="N", help="Values a row, where no header says so.")
 @option("Input", "--encoding", metavar="NAME", default="utf-8", show_default=True, help="Encoding of the tokens.")

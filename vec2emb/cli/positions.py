@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ..choices import IF_EXISTS
 from ..errors import printable
 from ..keys import FREQUENCIES, INITS, LAYOUTS, METHODS, ODD, PRESETS, STYLES
 from .convert import norms
@@ -51,7 +52,7 @@ def positions() -> None:
 @option(NAMES, "--word-key", metavar="KEY", help="Name of the word table.")
 @option(NAMES, "--position-key", metavar="KEY", help="Name of the position table.")
 @option(OUTPUT, "-o", "--output", metavar="OUT", help="Where to write.  [default: in place of BUNDLE]")
-@option(OUTPUT, "--if-exists", type=click.Choice(["error", "replace", "keep"]), default="error", show_default=True,
+@option(OUTPUT, "--if-exists", type=click.Choice(IF_EXISTS), default="error", show_default=True,
         help="What to do about a bundle at OUT.")  # fmt: skip
 @option(MACHINE, "--json", "with_json", is_flag=True, help="Print what was done as one line of JSON.")
 @option(MACHINE, "--quiet", is_flag=True, help="No summary.")
@@ -85,7 +86,7 @@ def attach(bundle: str, freeze_positions: bool | None, with_json: bool, quiet: b
 @option("Checkpoint", "--offset", type=int, metavar="N",
         help="Rows in front of the first position.  [default: as configuration or names say]")  # fmt: skip
 @option(OUTPUT, "-o", "--output", required=True, metavar="OUT", help="Where to write.")
-@option(OUTPUT, "--if-exists", type=click.Choice(["error", "replace", "keep"]), default="error", show_default=True,
+@option(OUTPUT, "--if-exists", type=click.Choice(IF_EXISTS), default="error", show_default=True,
         help="What to do about an earlier result at OUT; keep is for bundles.")  # fmt: skip
 @option(MACHINE, "--json", "with_json", is_flag=True, help="Print what was done as one line of JSON.")
 @option(MACHINE, "--quiet", is_flag=True, help="No summary.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ..choices import ENCODING_ERRORS, REPLACE
 from .output import HeadedCommand, emit, option, tell, warnings_said
 
 CORPUS, OUTPUT, MACHINE = "Corpus", "Output", "Machine"
@@ -25,14 +26,14 @@ CORPUS, OUTPUT, MACHINE = "Corpus", "Output", "Machine"
 @option(CORPUS, "--lowercase", is_flag=True, help="Lower-case the tokens.")
 @option(CORPUS, "--field", metavar="NAME",
         help="Of JSON lines the key, of Parquet the column that holds text.  [default: text]")  # fmt: skip
-@option(CORPUS, "--encoding-errors", type=click.Choice(["error", "replace", "escape"]), default="error",
+@option(CORPUS, "--encoding-errors", type=click.Choice(list(ENCODING_ERRORS)), default="error",
         show_default=True, help="What to do at a token that is not UTF-8.")  # fmt: skip
 @option(OUTPUT, "-o", "--output", required=True, metavar="FILE", help="One token a line.")
 @option(OUTPUT, "--min-count", type=int, metavar="N", default=1, show_default=True,
         help="Leave out tokens that come less often.")  # fmt: skip
 @option(OUTPUT, "--max-size", type=int, metavar="N", help="Keep at most N tokens.")
 @option(OUTPUT, "--save-counts", metavar="FILE", help="The counts of all tokens: .parquet or .tsv.")
-@option(OUTPUT, "--if-exists", type=click.Choice(["error", "replace"]), default="error", show_default=True,
+@option(OUTPUT, "--if-exists", type=click.Choice(REPLACE), default="error", show_default=True,
         help="What to do about a file that is there.")  # fmt: skip
 @option(MACHINE, "--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True,
         help="Count by threads here, or as tasks of Dask.")  # fmt: skip

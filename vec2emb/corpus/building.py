@@ -6,7 +6,8 @@ import os
 import time
 from typing import Any, NamedTuple
 
-from ..errors import OutputError, UsageError, printable
+from ..choices import REPLACE, check_choice
+from ..errors import OutputError, printable
 from ..vocab_text import write
 from .counting import count_tokens
 from .counts import TokenCounts
@@ -81,8 +82,7 @@ def build_vocab(
     begun = time.monotonic()
     path = os.fspath(output)
     counts_path = None if save_counts is None else os.fspath(save_counts)
-    if if_exists not in ("error", "replace"):
-        raise UsageError("if-exists", "no such policy", expected="error or replace", found=repr(if_exists))
+    check_choice("if-exists", if_exists, REPLACE)
     TokenCounts.of({}).kept(min_count, max_size)  # refuses numbers that cannot be, before anything is read
     if counts_path is not None:
         check_name(counts_path)

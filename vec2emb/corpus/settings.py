@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from ..choices import ENCODING_ERRORS, check_choice
 from ..errors import InputError, UsageError
 
-ENCODING_ERRORS = {"error": "strict", "replace": "replace", "escape": "backslashreplace"}
 FIELD = "text"  # of JSON lines and Parquet files, where no other is named
 
 
@@ -36,10 +36,7 @@ class Settings(NamedTuple):
             UsageError: there is no such tokenizer or policy.
             InputError: the file of `hf:FILE` cannot be read.
         """
-        if encoding_errors not in ENCODING_ERRORS:
-            raise UsageError(
-                "encoding-errors", "no such policy", expected=" or ".join(ENCODING_ERRORS), found=repr(encoding_errors)
-            )
+        check_choice("encoding-errors", encoding_errors, ENCODING_ERRORS)
         kind, colon, rest = tokenizer.partition(":")
         if kind not in (("regex", "hf") if colon else ("whitespace", "bert")) or (colon and not rest):
             raise UsageError(

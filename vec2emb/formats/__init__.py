@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..sources import Source
-from .described import FORMATS, Detected, ReadAs
+from .described import Detected, ReadAs
 from .detection import detect, why_not_meant
 from .text import TextRows
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .binary import BinaryRecords
 
 __all__ = [
-    "FORMATS",
     "Detected",
     "ReadAs",
     "detect",

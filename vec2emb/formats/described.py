@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..choices import BINARY_DTYPES, BYTE_ORDERS, FORMATS, check_choice
 from ..errors import UsageError
 from .recoding import check_encoding
 
-FORMATS = ("auto", "word2vec", "glove", "word2vec-binary")
 WIDTHS = {"float16": 2, "float32": 4, "float64": 8}
 MAX_DIM = 4 << 20  # of a row of the longest length that is read
 
@@ -37,11 +37,10 @@ class ReadAs(NamedTuple):
         """
         for code, what, value, known in (
             ("unknown-format", "format", self.format, FORMATS),
-            ("binary-dtype", "binary dtype", self.binary_dtype or "float32", tuple(WIDTHS)),
-            ("byte-order", "byte order", self.byte_order or "little", ("little", "big")),
+            ("binary-dtype", "binary dtype", self.binary_dtype or "float32", BINARY_DTYPES),
+            ("byte-order", "byte order", self.byte_order or "little", BYTE_ORDERS),
         ):
-            if value not in known:
-                raise UsageError(code, f"there is no such {what}", expected=" or ".join(known), found=repr(value))
+            check_choice(code, value, known, f"there is no such {what}")
         dim = self.dim
         if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool) or not 1 <= dim <= MAX_DIM):
             raise UsageError("dim-range", "the dimension cannot be so", expected=f"1 to {MAX_DIM}", found=repr(dim))

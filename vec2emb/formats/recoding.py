@@ -9,10 +9,9 @@ import codecs
 
 from .._kernel import Rows
 from .._kernel.codes import Fault, Note
+from ..choices import ENCODING_ERRORS, check_choice
 from ..errors import UsageError
 
-ENCODING_ERRORS = ("error", "replace", "escape")
-_HANDLERS = {"error": "strict", "replace": "replace", "escape": "backslashreplace"}
 _ASCII = bytes(range(1, 128))
 
 
@@ -22,8 +21,7 @@ def check_encoding(name: str, errors: str) -> str:
     Raises:
         UsageError: there is no such encoding or policy, or the encoding does not hold ASCII.
     """
-    if errors not in ENCODING_ERRORS:
-        raise UsageError("encoding-errors", "no such policy", expected=" or ".join(ENCODING_ERRORS), found=repr(errors))
+    check_choice("encoding-errors", errors, ENCODING_ERRORS)
     try:
         codec = codecs.lookup(name)
         holds_ascii = _holds_ascii(codec.name)
@@ -53,7 +51,7 @@ class Recoder:
 
     def __init__(self, encoding: str, errors: str) -> None:
         self._encoding = encoding
-        self._handler = _HANDLERS[errors]
+        self._handler = ENCODING_ERRORS[errors]
         self.needed = encoding not in ("utf-8", "utf-8-sig") or errors != "error"
 
     def recode(self, buffer: bytearray, rows: Rows) -> None:
