@@ -1,34 +1,43 @@
-// Tables for parsing a number of at most fifteen bytes in one vector of sixteen.
+// The table for parsing a number of at most fifteen bytes in one vector of sixteen.
 #pragma once
+
+#include <cstddef>
 
 namespace vec2emb {
 
-// For a number of `length` bytes with its point at `point` (`length` if it has none): which byte of it goes where, so
-// that the point is gone, the last digit is the last of sixteen, and zeros (0x80) come before the first.
-struct Shuffles {
-    alignas(16) char to[16][16][16];
+// What to do with a number of so many bytes whose point stands there.
+struct Layout {
+    char shuffle[16];  // which byte goes where: the point is gone, the last digit is the last of sixteen, and zeros
+                       // (0x80) come before the first
+    double scale[2];   // what to divide by, with and without a minus
 };
 
-inline constexpr Shuffles make_shuffles() {
-    Shuffles all{};
+struct Layouts {
+    alignas(32) Layout of[16 * 16];
+
+    // For `length` bytes with the point at `point`, or at `length` if there is none.
+    const Layout& at(std::size_t length, std::size_t point) const { return of[16 * length + point]; }
+};
+
+inline constexpr Layouts make_layouts() {
+    Layouts all{};
     for (int length = 0; length < 16; ++length) {
-        for (int point = 0; point < 16; ++point) {
+        double scale = 1;
+        for (int point = length; point >= 0; --point) {
+            if (point < length - 1) scale *= 10;
+            Layout& layout = all.of[16 * length + point];
             int from = length - 1;
             for (int i = 15; i >= 0; --i, --from) {
                 if (from == point) --from;
-                all.to[length][point][i] = static_cast<char>(from >= 0 ? from : 0x80);
+                layout.shuffle[i] = static_cast<char>(from >= 0 ? from : 0x80);
             }
+            layout.scale[0] = scale;
+            layout.scale[1] = -scale;
         }
     }
     return all;
 }
 
-inline constexpr Shuffles SHUFFLES = make_shuffles();
-
-// What to divide by: whether there is a minus, and how far from the end the point stands, itself counted.
-inline constexpr double SCALES[2][16] = {
-    {1e0, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14},
-    {-1e0, -1e0, -1e1, -1e2, -1e3, -1e4, -1e5, -1e6, -1e7, -1e8, -1e9, -1e10, -1e11, -1e12, -1e13, -1e14},
-};
+inline constexpr Layouts LAYOUTS = make_layouts();
 
 }  // namespace vec2emb

@@ -60,7 +60,8 @@ inline bool plain_decimal(const char* p, Plain& number) {
     if (behind == 0 || !(digits & within) || (inner & ~(0xF * (inner & (~inner + 1))))) [[unlikely]] return false;
     const int length = std::countr_zero(behind) / 4, point = std::countr_zero(inner | behind) / 4;
 
-    const auto* const shuffle = reinterpret_cast<const std::uint8_t*>(SHUFFLES.to[length][point]);
+    const Layout& layout = LAYOUTS.at(length, point);
+    const auto* const shuffle = reinterpret_cast<const std::uint8_t*>(layout.shuffle);
     const uint8x16_t ones = vqtbl1q_u8(vandq_u8(from_zero, is_digit), vld1q_u8(shuffle));
     // 10 a + b, 100 a + b, 10000 a + b: neighbours times their weights, added up.
     constexpr std::uint8_t tens[] = {10, 1, 10, 1, 10, 1, 10, 1};
@@ -74,7 +75,7 @@ inline bool plain_decimal(const char* p, Plain& number) {
     const uint64x2_t eights =
         vpaddq_u64(vmull_u32(vget_low_u32(fours), ten_thousand), vmull_u32(vget_high_u32(fours), ten_thousand));
     const std::uint64_t mantissa = vgetq_lane_u64(eights, 0) * 100'000'000 + vgetq_lane_u64(eights, 1);
-    number.value = static_cast<float>(static_cast<double>(mantissa) / SCALES[minus != 0][length - point]);
+    number.value = static_cast<float>(static_cast<double>(mantissa) / layout.scale[minus != 0]);
     number.stop = p + length;
     return true;
 }

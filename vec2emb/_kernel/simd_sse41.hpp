@@ -49,17 +49,18 @@ inline bool plain_decimal(const char* p, Plain& number) {
     const __m128i text = load16(p);
     const __m128i from_zero = _mm_sub_epi8(text, _mm_set1_epi8('0'));
     const __m128i is_digit = _mm_cmpeq_epi8(_mm_min_epu8(from_zero, _mm_set1_epi8(9)), from_zero);
-    const unsigned minus = *p == '-';
+    const std::size_t minus = *p == '-';
     const unsigned digits = bits_of(is_digit), points = bits_of(_mm_cmpeq_epi8(text, _mm_set1_epi8('.')));
-    const unsigned body = digits | points | minus;  // the number is the ones below its lowest zero
-    const unsigned behind = ~body & (body + 1), within = behind - 1;
-    const unsigned inner = points & within;
-    // All sixteen bytes, no digit, two points?
-    if (behind > 0x8000 || !(digits & within) || (inner & (inner - 1))) [[unlikely]] return false;
-    const unsigned length = __builtin_ctz(behind), point = __builtin_ctz(inner | behind);
+    // The number ends at the first byte that is no digit, no first point and no minus in front.
+    const unsigned others = ~(digits | (points & (0 - points)) | static_cast<unsigned>(minus));
+    const auto first = [](unsigned bits) { return static_cast<unsigned>(__builtin_ctz(bits)); };
+    const unsigned length = first(others), point = first(others | points);
+    // All sixteen bytes, or no digit?
+    if (length > 15 || first(digits | 0x10000) >= length) [[unlikely]] return false;
 
     // Whatever is no digit counts as zero; so the sign is a leading zero.
-    const __m128i shuffle = _mm_load_si128(reinterpret_cast<const __m128i*>(SHUFFLES.to[length][point]));
+    const Layout& layout = LAYOUTS.at(length, point);
+    const __m128i shuffle = _mm_load_si128(reinterpret_cast<const __m128i*>(layout.shuffle));
     const __m128i ones = _mm_shuffle_epi8(_mm_and_si128(from_zero, is_digit), shuffle);
     const __m128i twos = _mm_maddubs_epi16(ones, _mm_set1_epi16(0x010A));       // 10 a + b
     const __m128i fours = _mm_madd_epi16(twos, _mm_set1_epi32(0x00010064));     // 100 a + b
@@ -68,7 +69,7 @@ inline bool plain_decimal(const char* p, Plain& number) {
     // Fifteen digits at most, so all of this is exact but the division, which rounds once.
     const __m128d halves = _mm_cvtepi32_pd(eights);
     const double mantissa = _mm_cvtsd_f64(halves) * 1e8 + _mm_cvtsd_f64(_mm_unpackhi_pd(halves, halves));
-    number.value = static_cast<float>(mantissa / SCALES[minus][length - point]);
+    number.value = static_cast<float>(mantissa / layout.scale[minus]);
     number.stop = p + length;
     return true;
 }
