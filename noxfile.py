@@ -57,7 +57,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Every line of docs/performance.md, on small inputs to see that all works; `-- --folder DIR` measures in earnest."""
+    """The lines of docs/performance.md, on small inputs to see that it works; `-- --folder DIR` measures in earnest."""
     install(session, "test,bench")
     session.run("python", "benchmarks/run.py", *(session.posargs or ["--small", "--runs", "1"]))
 
