@@ -7,7 +7,7 @@ import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from helpers import bits, collected, ways
@@ -40,7 +40,7 @@ class Sample(NamedTuple):
 
     write: Callable[[Rows], bytes]
     broken: tuple[bytes, str, dict[str, int]]
-    options: dict[str, int] = {}  # noqa: RUF012 - nobody changes it
+    options: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
     found: bool = True
 
 

@@ -9,20 +9,17 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from vocabularies import ODD, SMALL, TOKENS, VOCABULARIES, fast, refused
 
 from vec2emb import vocab_text, vocab_tokens
-from vec2emb import vocabulary as module
-from vec2emb._kernel import reference
 from vec2emb.errors import (
     UsageError,
     Vec2embError,
@@ -30,27 +27,7 @@ from vec2emb.errors import (
 )
 from vec2emb.vocabulary import NoSuchIdError, NoSuchTokenError, Vocabulary, other_forms
 
-SMALL = ["<pad>", "<unk>", "the", "of", "New York"]
-
-# What str.split, strip and splitlines take apart, and other oddities; the empty string last.
-ODD = [
-    "\u00a0", "\u0085", "\u2028", "\u3000", "\ufeff", "\ufeffa", " ", "  ", " a", "a ", "\t", "\r", "a\r", "\rb",
-    "\x0b", "\x0c", "\x1c", "\0", "a\0", "é", "e\u0301", "😀", "\U0010ffff", "%s", "'", '"', "\\n", "x" * 10_000, "",
-]  # fmt: skip
-
-TOKENS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=6)
-VOCABULARIES = st.lists(TOKENS, unique=True, max_size=40)
-fast = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest.fixture(params=["reference", "native"], autouse=True)
-def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Every test runs over both indexes."""
-    index: Any = reference.TokenIndex
-    if request.param == "native":
-        index = pytest.importorskip("vec2emb._kernel._native", exc_type=ImportError).TokenIndex
-    monkeypatch.setattr(module, "TokenIndex", index)
-    return str(request.param)
+pytestmark = pytest.mark.usefixtures("kernel")
 
 
 @pytest.fixture
@@ -63,14 +40,6 @@ def ids(array: Any) -> list[Any]:
     assert array.dtype == np.int64
     values: list[Any] = array.tolist()
     return values
-
-
-@contextmanager
-def refused(kind: type[Vec2embError], code: str, text: str) -> Iterator[None]:
-    """The error has this code and, word for word, this text."""
-    with pytest.raises(kind) as caught:
-        yield
-    assert (caught.value.code, str(caught.value)) == (code, text)
 
 
 # --- one token --------------------------------------------------------------------------------------------------------

@@ -5,55 +5,23 @@ from __future__ import annotations
 import os
 import pickle
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import given
+from vocabularies import ODD, SMALL, VOCABULARIES, fast, refused
 
-from vec2emb import vocabulary as module
-from vec2emb._kernel import reference
-from vec2emb.errors import BundleError, InputError, OutputError, Vec2embError, Vec2embWarning, VocabularyError
+from vec2emb.errors import BundleError, InputError, OutputError, Vec2embWarning, VocabularyError
 from vec2emb.vocabulary import Vocabulary
 
-SMALL = ["<pad>", "<unk>", "the", "of", "New York"]
-
-# What str.split, strip and splitlines take apart, and other oddities; the empty string last.
-ODD = [
-    "\u00a0", "\u0085", "\u2028", "\u3000", "\ufeff", "\ufeffa", " ", "  ", " a", "a ", "\t", "\r", "a\r", "\rb",
-    "\x0b", "\x0c", "\x1c", "\0", "a\0", "é", "e\u0301", "😀", "\U0010ffff", "%s", "'", '"', "\\n", "x" * 10_000, "",
-]  # fmt: skip
-
-TOKENS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=6)
-VOCABULARIES = st.lists(TOKENS, unique=True, max_size=40)
-fast = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest.fixture(params=["reference", "native"], autouse=True)
-def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Every test runs over both indexes."""
-    index: Any = reference.TokenIndex
-    if request.param == "native":
-        index = pytest.importorskip("vec2emb._kernel._native", exc_type=ImportError).TokenIndex
-    monkeypatch.setattr(module, "TokenIndex", index)
-    return str(request.param)
+pytestmark = pytest.mark.usefixtures("kernel")
 
 
 @pytest.fixture
 def vocab() -> Vocabulary:
     return Vocabulary(SMALL, pad_token="<pad>", unk_token="<unk>")
-
-
-@contextmanager
-def refused(kind: type[Vec2embError], code: str, text: str) -> Iterator[None]:
-    """The error has this code and, word for word, this text."""
-    with pytest.raises(kind) as caught:
-        yield
-    assert (caught.value.code, str(caught.value)) == (code, text)
 
 
 def write(path: Path, content: bytes) -> Path:
