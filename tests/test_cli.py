@@ -207,6 +207,23 @@ def test_no_command_at_all(call: Call) -> None:
     assert "Usage: vec2emb" in done.out + done.err
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--pad", "<p>", "--no-pad"], "--pad and --no-pad exclude each other"),
+        (["--no-unk", "--unk", "<u>"], "--unk and --no-unk exclude each other"),
+        (["--if-exists", "error", "--force"], "--if-exists and --force exclude each other"),
+    ],
+)
+def test_options_that_make_another_meaningless(
+    options: list[str], words: str, call: Call, source: Path, tmp_path: Path
+) -> None:
+    done = call("convert", source, "-o", tmp_path / "out", *options)
+    assert done.code == 2
+    assert done.err.startswith(f"error[options-exclude]: {words}; leave one of the two out\n")
+    assert not (tmp_path / "out").exists()
+
+
 def test_input_at_fault(call: Call, source: Path, tmp_path: Path) -> None:
     source.write_bytes(ROWS + b"x 1 2\n")
     done = call("convert", source, "-o", tmp_path / "out")

@@ -19,7 +19,7 @@ from ..choices import (
 )
 from ..errors import UsageError
 from ..keys import PRESETS, STYLES
-from .output import HeadedCommand, emit, option, tell, token, warnings_said
+from .output import HeadedCommand, emit, option, refuse_both, tell, token, warnings_said
 
 INPUT, WORDS, ROWS, SPECIALS, OUTPUT, MACHINE = "Input", "Words", "Rows", "Special tokens", "Output", "Machine"
 POSITIONS, TRAINING = "Positions", "Training"
@@ -153,6 +153,8 @@ def convert(
         )
     if output is None and not options["dry_run"]:
         raise UsageError("output-missing", "where to?", expected="-o FOLDER or -o NAME.safetensors")
+    for name, flag in (("pad", "no_pad"), ("unk", "no_unk"), ("if_exists", "force")):
+        refuse_both(name, flag)
     if corpus:
         options["corpus"] = corpus
     if no_pad:

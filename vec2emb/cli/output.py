@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from ..errors import Vec2embError, Vec2embWarning
+from ..errors import UsageError, Vec2embError, Vec2embWarning
 
 INTERRUPTED, TERMINATED = 130, 143
 
@@ -61,6 +62,19 @@ class _HeadedOption(click.Option):
 def option(heading: str, *names: str, **settings: Any) -> Callable[[F], F]:
     """`click.option` under a heading."""
     return click.option(*names, cls=_HeadedOption, heading=heading, **settings)
+
+
+def refuse_both(name: str, flag: str) -> None:
+    """Refuse an option beside the flag that makes it meaningless.
+
+    Raises:
+        UsageError: both were given.
+    """
+    context = click.get_current_context()
+    given = [context.get_parameter_source(one) is ParameterSource.COMMANDLINE for one in (name, flag)]
+    if all(given):
+        one, other = (f"--{part.replace('_', '-')}" for part in (name, flag))
+        raise UsageError("options-exclude", f"{one} and {other} exclude each other", hint="leave one of the two out")
 
 
 def token(text: str) -> str:
