@@ -60,29 +60,33 @@ class Bench:
 
     def start_up(self, source: Input, *options: str) -> Contender:
         """`vec2emb --version` with the imports of such a conversion."""
-        contender = self.convert(self.inputs.tiny(source), *options)
-        modules = modules_of(contender.command[len(vec2emb_command()) :], self.folder)
-        assert contender.target is not None
-        remove(contender.target)
-        return Contender([sys.executable, "-c", code_of(modules)])
+        tiny = self.folder / "tiny"
+        arguments = ["convert", str(self.inputs.tiny(source)), "-o", str(tiny), "--quiet", *options]
+        code = code_of(modules_of(arguments, self.folder))
+        remove(tiny)
+        return Contender([sys.executable, "-c", code])
+
+    def result_of(self, contender: Contender) -> Path:
+        """What a contender writes, untimed."""
+        assert contender.target is not None, contender.command
+        run(contender.command, self.folder)
+        return contender.target
+
+    def prove(self, how: str, *arguments: Path) -> str:
+        """Run `proof.py`; what it prints."""
+        return run([sys.executable, str(HERE / "proof.py"), how, *map(str, arguments)], self.folder).strip()
 
     def proven(self, how: str, source: Input, *options: str, words: Path | None = None) -> Path:
         """The bundle of a conversion, compared with its input by a slow loop."""
-        contender = self.convert(source.path, *options, name=f"proven-{how}-{source.dim}")
-        assert contender.target is not None
-        run(contender.command, self.folder)
-        lists = [] if words is None else [str(words)]
-        run([sys.executable, str(HERE / "proof.py"), how, str(source.path), str(contender.target), *lists], self.folder)
-        return contender.target
+        bundle = self.result_of(self.convert(source.path, *options, name=f"proven-{how}-{source.dim}"))
+        self.prove(how, source.path, bundle, *([] if words is None else [words]))
+        return bundle
 
     def compare(self, name: str, source: Input, bundle: Path) -> None:
         """Run another reader and note what its result differs in from ours."""
-        contender = self.peer(name, source.path)
-        assert contender.target is not None
-        run(contender.command, self.folder)
-        command = [sys.executable, str(HERE / "proof.py"), "same", str(bundle), str(contender.target)]
-        self.differences[f"{source.path.name}, {name}"] = run(command, self.folder).strip()
-        remove(contender.target)
+        result = self.result_of(self.peer(name, source.path))
+        self.differences[f"{source.path.name}, {name}"] = self.prove("same", bundle, result)
+        remove(result)
 
     def side_by_side(self, name: str, contenders: Mapping[str, Contender], times: int = 1) -> dict[str, Runs]:
         """Time contenders by turns; `times` more often if they are quick."""
@@ -200,13 +204,9 @@ def measure_gzip(bench: Bench) -> Measurements:
     there = [name for name in peers.DECOMPRESSORS if peers.is_there(name)]
     if not there:
         return {"gzip": missing(*peers.DECOMPRESSORS)}
-    bundle, same = bench.proven("text", plain), bench.convert(source.path, name="gzipped")
-    assert same.target is not None
-    run(same.command, bench.folder)
-    if sha256(same.target / peers.MODEL) != sha256(bundle / peers.MODEL):
-        raise SystemExit(f"{source.path}: another table than that of {plain.path}")
+    bundle = bench.result_of(bench.convert(source.path))
+    bench.prove("text", plain.path, bundle)
     remove(bundle)
-    remove(same.target)
     contenders = {"vec2emb": bench.convert(source.path), START: bench.start_up(source)}
     checks = set()
     for name in there:
@@ -227,13 +227,11 @@ def measure_gzip(bench: Bench) -> Measurements:
 def measure_open(bench: Bench) -> Measurements:
     source = bench.inputs.glove
     bundle = bench.proven("text", source)
-    small = bench.convert(bench.inputs.tiny(source), name="small")
-    assert small.target is not None
-    run(small.command, bench.folder)
+    small = bench.result_of(bench.convert(bench.inputs.tiny(source), name="small"))
     with open(source.path, "rb") as file:  # a row in the middle; all of them would make this process large
         token, *values = next(itertools.islice(file, source.rows // 2, None)).split()
     expected = array("f", map(float, values)).tobytes().hex()
-    command = [sys.executable, str(HERE / "inside.py"), "open", str(bundle), str(small.target), token.decode()]
+    command = [sys.executable, str(HERE / "inside.py"), "open", str(bundle), str(small), token.decode()]
     bench.say("open: a process each")
     said = [json.loads(run(command, bench.folder)) for _ in range(bench.runs)]
     if any(one["vector"] != expected for one in said):
@@ -241,7 +239,7 @@ def measure_open(bench: Bench) -> Measurements:
     allowed = OPEN_BYTES + (bundle / peers.VOCAB).stat().st_size + BYTES_A_ROW * source.rows
     table = (bundle / peers.MODEL).stat().st_size
     remove(bundle)
-    remove(small.target)
+    remove(small)
     seconds = [one["seconds"] for one in said]
     bench.record["open"] = {"vec2emb": Runs(seconds, [one["grown"].get("VmRSS", 0) for one in said])}
     found = {"open-time": Measured(Figure.of(seconds), _single(OPEN_SECONDS), "allowed", note=f"{source.rows:,} rows")}
@@ -279,7 +277,7 @@ def measure_threads(bench: Bench) -> Measurements:
         command = [sys.executable, str(HERE / "inside.py"), "parse", str(source.path), str(bench.runs)]
         said = json.loads(run(command, bench.folder))
         bundle = bench.proven("text", source)
-        rows = run([sys.executable, str(HERE / "proof.py"), "digest", str(bundle)], bench.folder).strip()
+        rows = bench.prove("digest", bundle)
         remove(bundle)
         if set(said["sha256"]) != {rows}:
             raise SystemExit(f"{source.path}: one thread, two threads and a conversion find different rows")
@@ -290,37 +288,39 @@ def measure_threads(bench: Bench) -> Measurements:
 
 def measure_memory(bench: Bench) -> Measurements:
     glove, words = bench.inputs.glove, bench.inputs.words()
-    cases: dict[str, tuple[Input, tuple[str, ...]]] = {
-        "memory-1": (bench.inputs.text("narrow", 1_000_000, 1), ("--format", "glove")),
-        "memory-50": (glove, ()),
-        "memory-300": (bench.inputs.wide(), ()),
-        "memory-2000": (bench.inputs.text("widest", 10_000, 2000), ()),
-        "memory-binary": (bench.inputs.binary(), ()),
-        "memory-gzip": (bench.inputs.gzipped(), ()),
-        "memory-words": (glove, ("--only", str(words))),
+    narrow, widest = bench.inputs.text("narrow", 1_000_000, 1), bench.inputs.text("widest", 10_000, 2000)
+    wide, binary = bench.inputs.wide(), bench.inputs.binary()
+    return {
+        "memory-1": _peak(bench, "memory-1", narrow.path, ("text", narrow.path), "--format", "glove"),
+        "memory-50": _peak(bench, "memory-50", glove.path, ("text", glove.path)),
+        "memory-300": _peak(bench, "memory-300", wide.path, ("text", wide.path)),
+        "memory-2000": _peak(bench, "memory-2000", widest.path, ("text", widest.path)),
+        "memory-binary": _peak(bench, "memory-binary", binary.path, ("binary", binary.path)),
+        "memory-gzip": _peak(bench, "memory-gzip", bench.inputs.gzipped().path, ("text", glove.path)),
+        "memory-words": _peak(bench, "memory-words", glove.path, ("only", glove.path, words), "--only", str(words)),
     }
-    return {key: _peak(bench, key, source, options) for key, (source, options) in cases.items()}
 
 
-def _peak(bench: Bench, key: str, source: Input, options: tuple[str, ...]) -> Measured:
+def _peak(bench: Bench, key: str, source: Path, proof: tuple[str, Path, *tuple[Path, ...]], *options: str) -> Measured:
     """The highest of all thread counts beside what is allowed; a peak is not averaged."""
     bench.say(f"{key}: {', '.join(map(str, THREADS))} threads")
-    peaks, digests, allowed = {}, set(), 0
+    how, plain, *words = proof
+    bundle = bench.result_of(bench.convert(source, *options))
+    bench.prove(how, plain, bundle, *words)
+    digest, rows = sha256(bundle / peers.MODEL), json.loads((bundle / "vec2emb.json").read_bytes())["rows"]
+    allowed = PEAK_BYTES + (bundle / peers.VOCAB).stat().st_size + BYTES_A_ROW * rows
+    remove(bundle)
+    peaks = {}
     for threads in THREADS:
-        contender = bench.convert(source.path, *options, "--threads", str(threads))
-        target = contender.target
-        assert target is not None
+        contender = bench.convert(source, *options, "--threads", str(threads))
         of_runs = []
         for _ in range(min(bench.runs, 3)):
             of_runs.append(timed(contender.command, bench.folder)[1])
-            digests.add(sha256(target / peers.MODEL))
-            facts = json.loads((target / "vec2emb.json").read_bytes())
-            allowed = PEAK_BYTES + (target / peers.VOCAB).stat().st_size + BYTES_A_ROW * facts["rows"]
-            remove(target)
+            if sha256(bundle / peers.MODEL) != digest:
+                raise SystemExit(f"{source}: another result with {threads} threads")
+            remove(bundle)
         peaks[threads] = max(of_runs)
         bench.record.setdefault(key, {})[f"{threads} threads"] = Runs([], of_runs)
-    if len(digests) != 1:
-        raise SystemExit(f"{source.path}: the result depends on the threads")
     note = "threads and MB: " + ", ".join(f"{threads}: {peak / 1e6:.0f}" for threads, peak in peaks.items())
     return Measured(_single(max(peaks.values())), _single(allowed), "allowed", "bytes", note)
 

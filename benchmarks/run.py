@@ -59,8 +59,11 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
         parser.error("--runs N: at least 1")
     if options.write_docs and (options.small or options.only):
         parser.error("--write-docs needs all lines at their full size: neither --small nor --only")
-    if options.glove and not options.glove.is_file():
-        parser.error(f"--glove {options.glove}: there is no such file")
+    for name, path in (("--glove", options.glove), ("--from", options.earlier), ("--write-docs", options.write_docs)):
+        if path and not path.is_file():
+            parser.error(f"{name} {path}: there is no such file")
+    if options.json and not options.json.absolute().parent.is_dir():
+        parser.error(f"--json {options.json}: there is no such folder")
     return options
 
 

@@ -278,6 +278,8 @@ def test_every_line_belongs_to_a_measurement() -> None:
         (["--runs", "0"], "--runs N: at least 1"),
         (["--write-docs", "--small"], "--write-docs needs all lines at their full size"),
         (["--from", "x.json", "--runs", "3"], "--from measures nothing"),
+        (["--from", "x.json"], "--from x.json: there is no such file"),
+        (["--json", "nowhere/x.json"], "--json nowhere/x.json: there is no such folder"),
         (["--glove", "nowhere.txt"], "--glove nowhere.txt: there is no such file"),
     ],
 )
@@ -316,7 +318,9 @@ def test_a_run_from_end_to_end(tmp_path: Path) -> None:
     assert content["runs"]["words-only"].keys() == {"vec2emb", "start-up", "wc"}
     assert all(line["peer"]["median"] > 0 for line in content["lines"])
     assert content["about"]["small"] is True
-    again = program("run.py", "--from", tmp_path / "j.json", "--write-docs", tmp_path / "page.md", check=False)
+    page = tmp_path / "page.md"
+    page.write_text(f"{report.BEGIN}\n{report.END}\n", encoding="utf-8")
+    again = program("run.py", "--from", tmp_path / "j.json", "--write-docs", page, check=False)
     assert again.returncode == 1
     assert "nothing is written: these are not all lines at their full size" in again.stderr
 
