@@ -213,11 +213,11 @@ def measure_gzip(bench: Bench) -> Measurements:
         command = [sys.executable, str(HERE / "peers.py"), name, str(source.path)]
         checks.add(run([*command, "--check"], bench.folder))
         contenders[name] = Contender(command)
-        contenders[f"{name}, {START}"] = Contender([*command, "--idle"])
+        contenders[f"{name} {START}"] = Contender([*command, "--idle"])
     if len(checks) != 1 or int(checks.pop().split()[0]) != plain.path.stat().st_size:
         raise SystemExit(f"{source.path}: the decompressors do not agree")
     runs = bench.side_by_side("gzip", contenders)
-    alone = {name: runs[name].figure - runs[f"{name}, {START}"].figure for name in there}
+    alone = {name: runs[name].figure - runs[f"{name} {START}"].figure for name in there}
     best = min(there, key=lambda name: alone[name].median)
     notes = [f"no {name}" for name in peers.DECOMPRESSORS if name not in there]
     ours = runs["vec2emb"].figure - runs[START].figure
