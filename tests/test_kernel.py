@@ -731,6 +731,31 @@ def test_keep_drop_and_runs(kernel: ModuleType) -> None:
         rows.runs(0, 5)
 
 
+def test_scatter_puts_each_vector_where_its_id_says(kernel: ModuleType) -> None:
+    text = b"c 1 2\nx 9 9\na 3 4\nd 5 6\n"
+    index = kernel.TokenIndex()
+    for token in (b"a", b"b", b"c", b"d"):
+        index.add(token)
+    rows = scan(kernel, text, 2)
+    index.find_rows(text, rows)
+    assert rows.keep(False) == 3
+    vectors = struct.pack("<6f", 1, 2, 3, 4, 5, 6)
+    table = bytearray(b"?" * 32)
+    rows.scatter(0, 3, vectors, table, 2)
+    assert table == struct.pack("<2f", 3, 4) + b"?" * 8 + struct.pack("<4f", 1, 2, 5, 6)
+    table = bytearray(b"?" * 32)
+    rows.scatter(1, 2, vectors[8:16], table, 2)
+    assert table == struct.pack("<2f", 3, 4) + b"?" * 24
+    rows.scatter(2, 2, b"", table, 2)
+    with pytest.raises(IndexError, match="the table has no row 3"):
+        rows.scatter(0, 3, vectors, bytearray(31), 2)
+    for start, stop, there in ((0, 4, bytes(32)), (-1, 2, vectors), (2, 1, vectors), (0, 3, vectors[:-1])):
+        with pytest.raises(ValueError, match="the rows asked for do not fit"):
+            rows.scatter(start, stop, there, table, 2)
+    with pytest.raises(ValueError, match="dim"):
+        rows.scatter(0, 0, b"", table, 0)
+
+
 def test_keep_by_hand(kernel: ModuleType) -> None:
     text = b"a 1\nb 2\nc 3\n"
     rows = kept_rows(kernel, text, 1)

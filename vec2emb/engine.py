@@ -59,6 +59,7 @@ class Reader(Protocol):
 
 
 Sink = Callable[[int, memoryview], None]  # (id of the first row, float32 rows of consecutive ids)
+Place = Callable[[Rows, int, int, memoryview], None]  # (rows, start, stop, the vectors of kept[start:stop])
 
 
 class Tally:
@@ -107,11 +108,13 @@ class Engine:
         first_line: int,
         limit: int | None = None,
         workers: int | None = None,
+        place: Place | None = None,
     ) -> None:
         self.counts = Counts()
         self._reader = reader
         self._selection = selection
         self._sink = sink
+        self._place = place
         self._policy = policy
         self._label = label
         self._base = first_line  # number of the first line of the next block to be selected
@@ -309,13 +312,20 @@ class Engine:
                     faulty = _first_fault(rows, start, stop if faulty < 0 else faulty, faulty)
                 if rewrites:  # the later row must come later
                     self._wait_until_written(ticket)
-                for position, id, count in rows.runs(start, stop if faulty < 0 else faulty):
-                    at = (position - start) * width
-                    self._sink(id, view[at : at + count * width])
+                self._hand_on(rows, start, stop if faulty < 0 else faulty, view)
                 if faulty >= 0:
                     self._note_nonfinite(ticket, rows, base, offset, buffer)
                     raise self._reader.error(buffer, rows, rows.kept_row(faulty), base, offset)
         self._note_nonfinite(ticket, rows, base, offset, buffer)
+
+    def _hand_on(self, rows: Rows, start: int, stop: int, vectors: memoryview) -> None:
+        if self._place is not None:
+            self._place(rows, start, stop, vectors)
+            return
+        width = 4 * self._reader.dim
+        for position, id, count in rows.runs(start, stop):
+            at = (position - start) * width
+            self._sink(id, vectors[at : at + count * width])
 
     def _note_nonfinite(self, ticket: int, rows: Rows, base: int, offset: int, buffer: bytearray) -> None:
         number, first = rows.tally(Note.NONFINITE, True)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ._kernel.codes import Nonfinite
 from .bundle import largest
-from .engine import BLOCK, Counts, Engine, Policy
+from .engine import BLOCK, Counts, Engine, Place, Policy
 from .errors import HeaderError, InputError, UsageError, Vec2embWarning
 from .formats import ReadAs, detect, rows_reader, why_not_meant
 from .progress import ProgressLike, progress_of
@@ -94,7 +94,13 @@ class Pass:
         rows = self.detected.estimated_rows(size)
         return rows if self._options.limit is None else min(rows, self._options.limit)
 
-    def engine(self, selection: Selection, sink: Callable[[int, memoryview], None], workers: int | None) -> Engine:
+    def engine(
+        self,
+        selection: Selection,
+        sink: Callable[[int, memoryview], None],
+        workers: int | None,
+        place: Place | None = None,
+    ) -> Engine:
         """The engine for this source."""
         return Engine(
             self.reader,
@@ -105,19 +111,27 @@ class Pass:
             first_line=self.detected.first_line,
             limit=self._options.limit,
             workers=workers,
+            place=place,
         )
 
     def run(
-        self, selection: Selection, sink: Callable[[int, memoryview], None], *, fill: bool = True
+        self,
+        selection: Selection,
+        sink: Callable[[int, memoryview], None],
+        *,
+        fill: bool = True,
+        place: Place | None = None,
     ) -> tuple[Counts, list[Vec2embWarning]]:
         """Pass all rows through scan, select and fill; what was counted and what was odd.
+
+        Rows go to `sink` in runs of consecutive ids or, where there is one, to `place` as they stand.
 
         Without `fill` no vector is read: tokens and shapes are checked, numbers are not.
 
         Raises:
             InputError: the first fault of the source.
         """
-        engine = self.engine(selection, sink, self._options.threads)
+        engine = self.engine(selection, sink, self._options.threads, place)
         engine.fills = fill
         with progress_of(self._options.progress, self.source.name) as show:
             counts = engine.run(lambda: (self.source.consumed, self.source.size), show)

@@ -218,7 +218,7 @@ def convert(
         row_lines.follow(selection)
         waiting = writer.waiting_rows() if selection.indirect else None
         placement = Placement(writer.rows, selection, waiting, policy.limit)
-        counts, found = opened.run(selection, placement.write)
+        counts, found = opened.run(selection, placement.write, place=placement.place)
         _refuse_missing(selection, missing, opened.source.label)
         with _explained(selection, opened.source.label):
             inits = placement.finish(seed, missing)

@@ -64,6 +64,7 @@ class Selection:
     """
 
     indirect = False  # whether rows wait elsewhere until all of the file is seen
+    scattered = False  # whether rows that stand beside each other in the file go to rows that do not
 
     def __init__(
         self,

@@ -57,6 +57,8 @@ class Arrangement:
 class GivenOrder(Selection):
     """The rows of the table are the lines of a vocabulary; words that the file lacks are `missing`."""
 
+    scattered = True
+
     def __init__(
         self,
         vocab: Vocabulary,

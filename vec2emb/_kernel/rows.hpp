@@ -187,6 +187,19 @@ public:
         return found;
     }
 
+    // Copy the vectors of kept[start:stop], `width` bytes each and one after the other in `vectors`, each to the place of
+    // its id in `table`; the caller has checked that the vectors are there.
+    void scatter(std::int64_t start, std::int64_t stop, const char* vectors, char* table, std::size_t size,
+               std::size_t width) const {
+        for (std::int64_t position = start; position < stop; ++position, vectors += width) {
+            const std::int64_t id = rows[kept[position]].signed_id();
+            if (id < 0 || static_cast<std::size_t>(id) >= size / width) {
+                throw std::out_of_range("the table has no row " + std::to_string(id));
+            }
+            std::memcpy(table + id * width, vectors, width);
+        }
+    }
+
 private:
     bool replaced_ = false;
     std::string replaced_bytes_;
@@ -202,5 +215,13 @@ private:
         return place == rows.end() ? -1 : place - rows.begin();
     }
 };
+
+// The vectors of kept[start:stop] must fit into `out` bytes.
+inline void check_kept(const Rows& rows, std::int64_t start, std::int64_t stop, std::size_t out, std::size_t dim) {
+    if (start < 0 || start > stop || static_cast<std::uint64_t>(stop) > rows.kept.size() ||
+        (stop > start && out / (stop - start) / 4 < dim)) {
+        throw std::invalid_argument("the rows asked for do not fit");
+    }
+}
 
 }  // namespace vec2emb

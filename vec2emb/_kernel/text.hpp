@@ -278,11 +278,4 @@ inline void check_rows_within(const Rows& rows, Bytes block) {
     }
 }
 
-inline void check_kept(const Rows& rows, std::int64_t start, std::int64_t stop, std::size_t out, std::size_t dim) {
-    if (start < 0 || start > stop || static_cast<std::uint64_t>(stop) > rows.kept.size() ||
-        (stop > start && out / (stop - start) / 4 < dim)) {
-        throw std::invalid_argument("the rows asked for do not fit");
-    }
-}
-
 }  // namespace vec2emb

@@ -108,7 +108,16 @@ void bind_rows(nb::module_& m) {
         .def("runs", [](const PyRows& rows, Size start, Size stop) {
             const Turn turn(rows);
             return rows.runs(start, stop);
-        }, "start"_a, "stop"_a);
+        }, "start"_a, "stop"_a)
+        .def("scatter", [](const PyRows& rows, Size start, Size stop, nb::handle vectors, nb::handle table, Size dim) {
+            const std::size_t columns = positive(dim, "dim");
+            const Buffer from(vectors);
+            const Output to(table);
+            const Turn turn(rows);
+            check_kept(rows, start, stop, from.size(), columns);
+            const nb::gil_scoped_release release;
+            rows.scatter(start, stop, from.bytes().data(), to.data(), to.size(), 4 * columns);
+        }, "start"_a, "stop"_a, "vectors"_a, "table"_a, "dim"_a);
 }
 
 }  // namespace vec2emb::bindings

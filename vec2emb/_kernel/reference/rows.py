@@ -164,6 +164,32 @@ class Rows:
                 runs.append((position, id, 1))
         return runs
 
+    def scatter(
+        self, start: int, stop: int, vectors: bytes | bytearray | memoryview, table: bytearray | memoryview, dim: int
+    ) -> None:
+        """Copy the vectors of kept[start:stop], which lie one after the other, each to the place of its id in a table.
+
+        Args:
+            vectors: float32[stop - start, dim].
+            table: float32[n, dim].
+
+        Raises:
+            ValueError: `dim` is below 1, or the vectors are not there.
+            IndexError: the table has no row of such an id.
+        """
+        width = 4 * dim
+        if dim < 1:
+            raise ValueError(f"dim must be at least 1, not {dim}")
+        if not 0 <= start <= stop <= len(self.kept) or memoryview(vectors).nbytes < (stop - start) * width:
+            raise ValueError("the rows asked for do not fit")
+        source, target = memoryview(vectors).cast("B"), memoryview(table).cast("B")
+        for position in range(start, stop):
+            id = self.id[self.kept[position]]
+            if not 0 <= id < len(target) // width:
+                raise IndexError(f"the table has no row {id}")
+            at = (position - start) * width
+            target[id * width : (id + 1) * width] = source[at : at + width]
+
     # What the scanners use.
 
     def _add(self, line: int, start: int, end: int, token: tuple[int, int], values: int) -> int:
