@@ -7,11 +7,13 @@ import re
 import runpy
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from browser import CHROMIUM, Browser
 from helpers import FIXTURES, ROOT
 from pages import RUN, Block, blocks, headings
 
@@ -19,6 +21,11 @@ PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")})
 ORIGINALS = dict.fromkeys(ROOT.glob("README.*.md"), ROOT / "README.md") | {
     path: ROOT / "docs" / path.relative_to(ROOT / "docs" / "zh") for path in ROOT.glob("docs/zh/**/*.md")
 }
+
+
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None and os.environ.get("CI") != "true", reason="chromium is not installed (apt-get install chromium)"
+)
 
 
 def name(path: Path) -> str:
@@ -44,7 +51,7 @@ def run_page(page: Path, folder: Path) -> None:
     command = [sys.executable, str(ROOT / "tests" / "pages.py"), str(page)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # several pages run at once, and tables are small
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=300
+        command, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=600
     )
     assert done.returncode == 0, done.stderr
 
@@ -71,6 +78,21 @@ def test_the_translation_has_what_the_original_has(page: Path) -> None:
     original = text(ORIGINALS[page])
     assert code(text(page)) == code(original)
     assert levels(text(page)) == levels(original)
+
+
+def test_concepts_are_translated() -> None:
+    assert {path.name for path in ROOT.glob("docs/concepts/*.md")} == {
+        path.name for path in ROOT.glob("docs/zh/concepts/*.md")
+    }
+
+
+def test_each_guarantee_names_a_test_that_exists() -> None:
+    page = text(ROOT / "README.md").partition("## What it guarantees")[2].partition("\n## ")[0]
+    guarantees = re.findall(r"^\| \*\*.*$", page, re.MULTILINE)
+    assert len(guarantees) >= 7
+    for guarantee in guarantees:
+        file, test = re.findall(r"`(tests/test_\w+\.py)::(test_\w+)`", guarantee)[0]
+        assert re.search(rf"^def {test}\(", text(ROOT / file), re.MULTILINE), guarantee
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -111,6 +133,47 @@ def test_the_site_asks_nobody_for_anything(site: Path) -> None:
     for page in site.rglob("*.html"):
         loaded = re.findall(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"?(https?:[^\" >]*)", text(page))
         assert not loaded, page
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@needs_browser
+def test_the_site_in_a_browser(site: Path, tmp_path: Path, width: int, dark: bool) -> None:
+    """From a file, without a server: silent, whole, nothing wider than the window, pictures for that light."""
+    with Browser(tmp_path / "profile") as browser:
+        browser.look(width=width, dark=dark)
+        for page in ("index.html", "concepts/positions.html", "zh/concepts/freezing.html", "reference/commands.html"):
+            browser.open(site / page)
+            assert browser.value("document.documentElement.scrollWidth") <= width
+            assert browser.value("document.body.getAttribute('data-md-color-scheme')") == (
+                "slate" if dark else "default"
+            )
+            assert browser.value("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+            shown = "filter(image => getComputedStyle(image).display != 'none').map(image => image.src)"
+            sources = browser.value(f"[...document.images].{shown}")
+            assert all(f"-{'dark' if dark else 'light'}.svg" in source for source in sources)
+        assert not browser.complaints
+        assert all(url.startswith(site.as_uri()) for url in browser.requests)
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("query", "found"), [("rotation", "concepts/positions"), ("位置编码", "zh/concepts/positions")]
+)
+def test_the_search_works_without_a_server(site: Path, tmp_path: Path, query: str, found: str) -> None:
+    with Browser(tmp_path / "profile") as browser:
+        browser.look(width=1280)
+        browser.open(site / "index.html")
+        browser.value("document.querySelector('.md-search__input').focus()")
+        browser.call("Input.insertText", text=query)
+        for _ in range(100):
+            if links := browser.value(
+                "[...document.querySelectorAll('.md-search-result__link')].map(link => link.href)"
+            ):
+                break
+            time.sleep(0.1)
+        assert any(found in link for link in links)
+        assert not browser.complaints
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.parent == ROOT], ids=name)

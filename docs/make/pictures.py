@@ -86,7 +86,8 @@ def _lengths(masked: bool, decay: float) -> NDArray[Any]:
     weight = torch.full((2, 4), 0.5)
     table = torch.nn.Embedding(2, 4, _weight=weight.clone()) if masked else PartlyFrozenEmbedding(weight, [1])
     if masked:
-        table.weight.register_hook(lambda gradient: gradient * torch.tensor([[0.0], [1.0]]))
+        mask = torch.tensor([[0.0], [1.0]])
+        table.weight.register_hook(lambda gradient: gradient * mask)  # type: ignore[no-untyped-call]
     optimizer = torch.optim.AdamW(table.parameters(), lr=1e-3, weight_decay=decay)
     lengths = np.empty(STEPS)
     for step in range(STEPS):
