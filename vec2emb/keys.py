@@ -51,8 +51,6 @@ class KeyStyle(NamedTuple):
         tied_head: the output head that shares the word table, or None. It is named, never stored again.
         offset: rows in front of the first position; None means `padding_idx + 1`.
         zero_row: whether row `padding_idx` of the position table is zero.
-        length_fields: where the model's configuration has its maximum length.
-        counts_reserved: whether that number counts the rows in front, too.
     """
 
     word_key: str
@@ -61,8 +59,6 @@ class KeyStyle(NamedTuple):
     tied_head: str | None = None
     offset: int | None = 0
     zero_row: bool = False
-    length_fields: tuple[str, ...] = ("max_position_embeddings",)
-    counts_reserved: bool = False
 
     def first_row(self, padding_idx: int | None) -> int:
         """The row of the first position.
@@ -82,10 +78,6 @@ class KeyStyle(NamedTuple):
             )
         return padding_idx + 1
 
-    def configured_length(self, positions: int, padding_idx: int | None) -> int:
-        """The maximum length as the model's configuration counts it."""
-        return positions + (self.first_row(padding_idx) if self.counts_reserved else 0)
-
 
 _BERT_WORDS = "embeddings.word_embeddings.weight"
 _BERT_POSITIONS = ("embeddings.position_embeddings.weight",)
@@ -103,11 +95,8 @@ STYLES: Mapping[str, KeyStyle] = MappingProxyType(
             "lm_head.decoder.weight",
             offset=None,
             zero_row=True,
-            counts_reserved=True,
         ),
-        "gpt2": KeyStyle(
-            "wte.weight", ("wpe.weight",), "wte.weight", "lm_head.weight", length_fields=("n_positions", "n_ctx")
-        ),
+        "gpt2": KeyStyle("wte.weight", ("wpe.weight",), "wte.weight", "lm_head.weight"),
         "bart": KeyStyle(
             "shared.weight",
             ("encoder.embed_positions.weight", "decoder.embed_positions.weight"),
@@ -122,7 +111,6 @@ STYLES: Mapping[str, KeyStyle] = MappingProxyType(
             "decoder.output_projection.weight",
             offset=None,
             zero_row=True,
-            length_fields=("max_source_positions",),
         ),
         "clip": KeyStyle(
             "text_model.embeddings.token_embedding.weight",
