@@ -116,7 +116,7 @@ def test_running_sums_of_many_threads() -> None:
 def test_running_sums_are_given_up_where_the_order_is_none(ids: tuple[int, ...]) -> None:
     sums = RunningSums(2, 1)
     for id in ids:
-        sums.add(id, memoryview(np.float32([1]).tobytes()))
+        sums.add(id, memoryview(np.ones(1, np.float32).tobytes()))
     for stop in range(6):
         assert sums.upto(stop) is None
 

@@ -24,7 +24,7 @@ class Disk:
         self._fails_at = fails_at
         self.synced = threading.Event()
         for name in ("fdatasync", "fsync"):
-            monkeypatch.setattr(writeback.os, name, self._called(name), raising=False)
+            monkeypatch.setattr(os, name, self._called(name), raising=False)
 
     def _called(self, name: str) -> Callable[[int], None]:
         def sync(descriptor: int) -> None:
