@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import runpy
@@ -80,6 +81,11 @@ def test_the_translation_has_what_the_original_has(page: Path) -> None:
     assert levels(text(page)) == levels(original)
 
 
+def test_the_first_page_opens_as_the_readme_does() -> None:
+    first, second = (blocks(text(page))[0].code for page in (ROOT / "README.md", ROOT / "docs" / "index.md"))
+    assert first == second
+
+
 def test_concepts_are_translated() -> None:
     assert {path.name for path in ROOT.glob("docs/concepts/*.md")} == {
         path.name for path in ROOT.glob("docs/zh/concepts/*.md")
@@ -117,63 +123,64 @@ def test_the_reference_is_that_of_the_code() -> None:
     assert done.returncode == 0, f"run docs/make/reference.py\n{done.stdout}{done.stderr}"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as CI builds it: a page that is nowhere and a link that leads nowhere are errors."""
     pytest.importorskip("material")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
 
-def test_the_site_asks_nobody_for_anything(site: Path) -> None:
-    for page in site.rglob("*.html"):
-        loaded = re.findall(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"?(https?:[^\" >]*)", text(page))
-        assert not loaded, page
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @needs_browser
-def test_the_site_in_a_browser(site: Path, tmp_path: Path, width: int, dark: bool) -> None:
-    """From a file, without a server: silent, whole, nothing wider than the window, pictures for that light."""
+def test_the_site(site: Path, tmp_path: Path) -> None:
+    """From files, without a server: wide, narrow, light and dark, silent, nothing from elsewhere, and searchable.
+
+    One test, so that several workers do not build the site once each.
+    """
     with Browser(tmp_path / "profile") as browser:
-        browser.look(width=width, dark=dark)
-        for page in ("index.html", "concepts/positions.html", "zh/concepts/freezing.html", "reference/commands.html"):
-            browser.open(site / page)
-            assert browser.value("document.documentElement.scrollWidth") <= width
-            assert browser.value("document.body.getAttribute('data-md-color-scheme')") == (
-                "slate" if dark else "default"
-            )
-            assert browser.value("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
-            shown = "filter(image => getComputedStyle(image).display != 'none').map(image => image.src)"
-            sources = browser.value(f"[...document.images].{shown}")
-            assert all(f"-{'dark' if dark else 'light'}.svg" in source for source in sources)
+        for width, dark in itertools.product((1280, 390), (False, True)):
+            browser.look(width=width, dark=dark)
+            for page in ("index.html", "concepts/positions.html", "zh/concepts/freezing.html"):
+                browser.open(site / page)
+                check_page(browser, width, dark)
+        browser.look(width=1280)
+        for query, found in (("rotation", "concepts/positions"), ("位置编码", "zh/concepts/positions")):
+            browser.open(site / "index.html")
+            assert any(found in link for link in search(browser, query))
         assert not browser.complaints
         assert all(url.startswith(site.as_uri()) for url in browser.requests)
+    for path in site.rglob("*.html"):
+        assert not re.findall(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"?(https?:[^\" >]*)", text(path)), (
+            path
+        )
 
 
-@needs_browser
-@pytest.mark.parametrize(
-    ("query", "found"), [("rotation", "concepts/positions"), ("位置编码", "zh/concepts/positions")]
-)
-def test_the_search_works_without_a_server(site: Path, tmp_path: Path, query: str, found: str) -> None:
-    with Browser(tmp_path / "profile") as browser:
-        browser.look(width=1280)
-        browser.open(site / "index.html")
-        browser.value("document.querySelector('.md-search__input').focus()")
-        browser.call("Input.insertText", text=query)
-        for _ in range(100):
-            if links := browser.value(
-                "[...document.querySelectorAll('.md-search-result__link')].map(link => link.href)"
-            ):
-                break
-            time.sleep(0.1)
-        assert any(found in link for link in links)
-        assert not browser.complaints
+def check_page(browser: Browser, width: int, dark: bool) -> None:
+    """Nothing is wider than the window, the colours are as the device prefers them, the pictures those for that."""
+    assert browser.value("document.documentElement.scrollWidth") <= width
+    assert browser.value("document.body.dataset.mdColorScheme") == ("slate" if dark else "default")
+    assert browser.value("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+    shown = "filter(image => getComputedStyle(image).display != 'none').map(image => image.src)"
+    assert all(
+        f"-{'dark' if dark else 'light'}.svg" in source for source in browser.value(f"[...document.images].{shown}")
+    )
+
+
+def search(browser: Browser, query: str) -> list[str]:
+    """Where the hits of the page's own search lead."""
+    browser.value("document.querySelector('.md-search__input').focus()")
+    browser.call("Input.insertText", text=query)
+    links: list[str] = []
+    for _ in range(300):
+        links = browser.value("[...document.querySelectorAll('.md-search-result__link')].map(link => link.href)")
+        if links:
+            break
+        time.sleep(0.1)
+    return links
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.parent == ROOT], ids=name)
