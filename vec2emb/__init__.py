@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from .table import load as load
     from .table import save as save
     from .verification import verify as verify
+    from .version import __version__ as __version__
     from .vocabulary import Vocabulary as Vocabulary
-
-__version__ = "0.1.0"
 
 # Names are looked up when they are used, so that `import vec2emb` loads nothing.
 _HOME = {
@@ -38,6 +37,7 @@ _HOME = {
     "Vec2embError": "errors",
     "Vec2embWarning": "errors",
     "Vocabulary": "vocabulary",
+    "__version__": "version",
     "attach_positions": "attaching",
     "audit": "auditing.auditor",
     "build_vocab": "corpus",
@@ -56,7 +56,7 @@ _HOME = {
     "verify": "verification",
 }
 
-__all__ = [*sorted(_HOME), "__version__"]
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

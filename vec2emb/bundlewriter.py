@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import __version__
 from ._kernel import cast_rows
 from ._kernel.codes import Cast
 from .bundle import DTYPES, FORMAT_VERSION, HEADER_BYTES, KEY, canonical, largest, pretty, self_sha256
@@ -18,6 +17,7 @@ from .errors import InputError
 from .filesystem import sync, write_all, write_file, writing
 from .publishing import CONFIG, MODEL, SCRATCH, VOCAB, WAITING, Publication
 from .tensorfile import TensorInfo, encode_header
+from .version import __version__
 from .writeback import WriteBack
 
 if TYPE_CHECKING:

@@ -89,7 +89,7 @@ def audit(
         from .examples import with_examples
 
         found = with_examples(found, corpus, examples, tokenizer, lowercase, field)
-    from .. import __version__
+    from ..version import __version__
     from .comparing import compare_all
 
     comparisons = compare_all(streamed, options)

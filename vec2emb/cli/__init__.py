@@ -47,7 +47,8 @@ class _Main(click.Group):
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if not wanted or context.resilient_parsing:
         return
-    from .. import __version__, _kernel
+    from .. import _kernel
+    from ..version import __version__
 
     click.echo(f"vec2emb {__version__}, {_kernel.NAME} kernel")
     if _kernel.WHY_SLOW:

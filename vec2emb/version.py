@@ -1,0 +1,3 @@
+"""The version, which pyproject.toml and the changelog have as well."""
+
+__version__ = "0.1.0"
