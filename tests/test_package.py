@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import re
 import subprocess
 import sys
 import sysconfig
 import tomllib
-from importlib import metadata, resources
+from importlib import import_module, metadata, resources
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,17 @@ def test_no_pin_reaches_those_who_install() -> None:
     pinned = [line for line in lines if not line.startswith("#")]
     assert {requirement_name(line) for line in pinned} <= {requirement_name(line) for line in asked}
     assert "torch" in map(requirement_name, pinned)
+
+
+def test_the_command_and_the_function_have_the_same_defaults() -> None:
+    """But for flags, which stand for a value of another option, and for what only one of the two has."""
+    command = import_module("vec2emb.cli.convert").convert
+    function = inspect.signature(vec2emb.convert).parameters
+    flags = {"extra", "no_pad", "no_unk", "force", "freeze_positions", "with_json", "quiet"}
+    values = {
+        name: value for name, value in command.make_context("convert", ["v.txt"]).params.items() if name not in flags
+    }
+    assert function.keys() - values.keys() == {"train_positions", "progress"}
+    assert values.keys() <= function.keys()
+    for name in values.keys() - {"source", "output"}:
+        assert (values[name] or None) == (function[name].default or None), name
