@@ -119,7 +119,7 @@ class Engine:
         self._label = label
         self._base = first_line  # number of the first line of the next block to be selected
         self._limit = limit
-        self._workers = min(workers or _cores(), MAX_WORKERS)
+        self._workers = worker_count(workers)
         self._reading = threading.Lock()
         self._ended: list[threading.Thread] = []
         self._all_ended = threading.Event()
@@ -400,6 +400,11 @@ class Engine:
             raise error
         if hard is not None:
             raise hard[1]
+
+
+def worker_count(wanted: int | None) -> int:
+    """How many workers there will be: as many as wanted or, by default, as there are cores."""
+    return min(wanted or _cores(), MAX_WORKERS)
 
 
 def _cores() -> int:

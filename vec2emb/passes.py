@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ._kernel.codes import Nonfinite
 from .bundle import largest
-from .engine import BLOCK, Counts, Engine, Place, Policy
+from .engine import BLOCK, Counts, Engine, Place, Policy, worker_count
 from .errors import HeaderError, InputError, UsageError, Vec2embWarning
 from .formats import ReadAs, detect, rows_reader, why_not_meant
 from .progress import ProgressLike, progress_of
@@ -80,7 +80,9 @@ class Pass:
         self.source = open_source(source, options.member, lambda head: why_not_meant(head, read_as))
         try:
             self.detected = detect(self.source, read_as)
-            self.reader = rows_reader(self.source, self.detected, read_as, block_bytes(), options.dtype)
+            self.reader = rows_reader(
+                self.source, self.detected, read_as, block_bytes(worker_count(options.threads)), options.dtype
+            )
         except BaseException:
             self.source.close()
             raise
@@ -194,9 +196,12 @@ def check_count(name: str, value: int | None) -> None:
         raise UsageError(f"{name}-range", f"{name} cannot be so", expected="a whole number from 1", found=repr(value))
 
 
-def block_bytes() -> int:
-    """Bytes a block. The tests set the variable, as nothing may depend on it."""
-    return int(os.environ.get("VEC2EMB_BLOCK_BYTES", BLOCK))
+def block_bytes(workers: int) -> int:
+    """Bytes a block. The tests set the variable, as nothing may depend on it.
+
+    Every worker has buffers of its own, so many workers take smaller blocks: together they need what four do.
+    """
+    return int(os.environ.get("VEC2EMB_BLOCK_BYTES", min(BLOCK, 4 * BLOCK // workers)))
 
 
 def nowhere(id: int, rows: memoryview) -> None:
