@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 from browser import CHROMIUM, Browser
 from helpers import FIXTURES, ROOT
-from pages import RUN, Block, blocks, headings
+from pages import RUN, SHOWN, Block, blocks, headings
 
 PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")})
 ORIGINALS = dict.fromkeys(ROOT.glob("README.*.md"), ROOT / "README.md") | {
@@ -64,6 +64,12 @@ TO_RUN = [page for page in PAGES if page not in ORIGINALS and any(map(runs, bloc
 @pytest.mark.parametrize("page", TO_RUN, ids=name)
 def test_the_page_does_what_it_says(page: Path, folder: Path) -> None:
     run_page(page, folder)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_block_says_what_it_is(page: Path) -> None:
+    for block in blocks(text(page)):
+        assert block.title or block.language in RUN | SHOWN | {"run"}, f"line {block.line}"
 
 
 def code(page: str) -> list[tuple[str, str, str]]:
