@@ -273,6 +273,20 @@ def nothing_of_the_machine(files: Files) -> None:
     assert source is None or os.path.basename(source["name"]) == source["name"]
 
 
+@sentence("J9")
+def what_was_added(files: Files) -> None:
+    settings, at = files.settings, None
+    made = check_ranges((settings.get("missing") or {"rows": []})["rows"], settings["rows"])
+    for step in settings.get("extensions") or []:
+        start, stop = step["rows"]
+        assert start < stop
+        assert at is None or start == at  # the next begins where this one ends
+        at = stop
+        assert {"source", "words", "options"} <= step.keys()
+        assert check_ranges(step["missing"], stop) == {row for row in made if start <= row < stop}
+    assert at is None or at == settings["rows"]
+
+
 # Bundles, as many kinds as there are.
 
 
@@ -294,6 +308,13 @@ def trained(out: Path) -> None:
     torch_room.save_embedding(torch_room.load_embedding(out.parent / "source"), out)
 
 
+def extended(out: Path) -> None:
+    source, step = out.parent / "source", out.parent / "step"
+    vec2emb.convert(SAMPLE, source, limit=5, dtype="float16", positions="learned", max_positions=2, scale=0.05)
+    collected(lambda: vec2emb.extend(source, step, tokens=["time", "zyzzyva"], source=SAMPLE, specials=["[MASK]"]))
+    vec2emb.extend(step, out, tokens=["qqq"], missing="zeros")
+
+
 def converted(**options: Any) -> Callable[[Path], object]:
     return lambda out: collected(lambda: vec2emb.convert(SAMPLE, out, **{"limit": 20, **options}))
 
@@ -311,6 +332,7 @@ BUNDLES: dict[str, Callable[[Path], object]] = {
     "two position tables": converted(positions="sinusoidal", max_positions=4, key_style="bart", dtype="float16"),
     "attached": attached,
     "saved": saved,
+    "extended": extended,
     "trained": trained,
 }
 
@@ -396,6 +418,11 @@ BROKEN: dict[str, Callable[[Files], object]] = {
     "J6": settings(lambda content: content.update(train_rows=[[0, 3]])),
     "J7": settings(lambda content: content["missing"].update(rows=[[3, 4], [4, 5]])),
     "J8": settings(lambda content: content["source"].update(name="/data/v.txt")),
+    "J9": settings(
+        lambda content: content.update(
+            extensions=[{"rows": [3, 5], "missing": [], "source": None, "words": None, "options": {}}]
+        )
+    ),
 }  # fmt: skip
 
 

@@ -310,8 +310,8 @@ def test_without_padding_or_unknown(tmp_path: Path) -> None:
         with pytest.raises(OutputError) as caught:
             vec2emb.export(none, to, tmp_path / "n")
         assert str(caught.value) == (
-            f"{none}: {to} needs an unknown token: without one, an unknown word is an error; convert with an unknown "
-            "token"
+            f"{none}: {to} needs an unknown token: without one, an unknown word is an error; convert with one, or "
+            "add one: vec2emb extend BUNDLE --unk '<unk>' -o NEW"
         )
     assert not (tmp_path / "n").exists()
 

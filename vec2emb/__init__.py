@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .errors import Vec2embWarning as Vec2embWarning
     from .evaluation import evaluate as evaluate
     from .exporting import export as export
+    from .extending import extend as extend
     from .inspection import inspect as inspect
     from .neighbours import similar as similar
     from .pipeline import convert as convert
@@ -46,6 +47,7 @@ _HOME = {
     "describe_positions": "attaching",
     "evaluate": "evaluation",
     "export": "exporting",
+    "extend": "extending",
     "inspect": "inspection",
     "iter_vectors": "reading",
     "load": "table",

@@ -6,7 +6,6 @@ checksum holds, and what was done is recorded as a step, so that the bundle can 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,12 +13,12 @@ from .bundle import Bundle, compare_with_existing, open_bundle
 from .bundlewriter import PIECE, BundleWriter
 from .checkpoints import Resized, find_tables, load_table, reserved_rows
 from .checkpoints import resize_positions as resize_checkpoint
-from .errors import BundleError, UsageError, Vec2embWarning
+from .errors import UsageError, Vec2embWarning
 from .keys import STYLES
 from .modelplan import Entrance, ModelPlan, Scale, ScaleLike, name_tensors
 from .positionplan import PositionPlan
 from .positions import Facts, facts, resize
-from .publishing import CONFIG, MODEL, Publication, Target
+from .publishing import CONFIG, Publication, Target
 from .report import announce
 from .shards import open_checkpoint
 from .table import OF_FILES, raw_rows, stored_rows
@@ -276,7 +275,7 @@ def _rewrite(bundle: Pathish, output: Pathish | None, if_exists: str, decide: An
     target = Target(before.label if output is None else output)
     with Publication(target, "replace" if output is None else if_exists) as publication:
         opened, vocab = open_bundle(bundle)  # again: nobody else can write it any more, if it is the target
-        _check_sum(opened)
+        opened.check_sum()
         config, facts = opened.config, opened.facts
         dim, rows = facts["dim"], facts["rows"]
         entrance = decide(opened)
@@ -310,17 +309,6 @@ def _own_key(config: dict[str, Any]) -> str | None:
     """The name of the word table, if it is none of the style's that the bundle has now."""
     home = STYLES[config.get("key_style") or "plain"]
     return None if config["key"] in (home.word_key, home.alone_key) else config["key"]
-
-
-def _check_sum(opened: Bundle) -> None:
-    """Refuse to carry damage into a bundle with a new checksum."""
-    expected = opened.recorded[MODEL]["sha256"]
-    actual = hashlib.sha256(opened.data).hexdigest()
-    if actual != expected:
-        raise BundleError(
-            "bundle-damaged", "the tensors are not those that were written", path=opened.label,
-            expected=f"sha256 {expected}", found=actual, hint="convert again, or copy the bundle again",
-        )  # fmt: skip
 
 
 def _is_bundle(path: Pathish) -> bool:

@@ -115,6 +115,21 @@ class Bundle:
         start = self.header.data_start + tensor.start + row * width
         return self.data[start : start + count * width]
 
+    def check_sum(self) -> None:
+        """Refuse tensors that are not those that were written, before they are copied and get a new checksum.
+
+        Raises:
+            BundleError: their sha256 is another.
+        """
+        import hashlib
+
+        expected, actual = self.recorded[MODEL]["sha256"], hashlib.sha256(self.data).hexdigest()
+        if actual != expected:
+            raise BundleError(
+                "bundle-damaged", "the tensors are not those that were written", path=self.label,
+                expected=f"sha256 {expected}", found=actual, hint="convert again, or copy the bundle again",
+            )  # fmt: skip
+
     def _read_facts(self) -> dict[str, Any]:
         text = self.header.metadata.get("vec2emb")
         try:
@@ -314,6 +329,17 @@ def _is_missing(value: object) -> bool:
     return value is None or (isinstance(value, dict) and are_ranges(value.get("rows")))
 
 
+def _is_extension(value: object) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("options"), dict):
+        return False
+    source = value.get("source")
+    return (
+        are_ranges([value.get("rows")])
+        and are_ranges(value.get("missing"))
+        and (source is None or (isinstance(source, dict) and isinstance(source.get("name"), str)))
+    )
+
+
 _SHAPES: dict[str, Callable[[Any], bool]] = {
     "positions": _are_positions,
     "scale": _is_scale,
@@ -321,6 +347,7 @@ _SHAPES: dict[str, Callable[[Any], bool]] = {
     "train": lambda value: value in ("all", "none", "new", "rows"),
     "train_rows": lambda value: value is None or are_ranges(value),
     "missing": _is_missing,
+    "extensions": lambda value: value is None or (isinstance(value, list) and all(map(_is_extension, value))),
     "key_style": lambda value: value is None or (isinstance(value, str) and value in STYLES),
     "tied_head": lambda value: value is None or isinstance(value, str),
     "specials": lambda value: isinstance(value, list) and all(map(_is_special, value)),

@@ -63,6 +63,15 @@ class RowFile:
             yield self.read(row, min(step, stop - row))
 
 
+def narrowed(rows: bytes | memoryview, dtype: str) -> bytes | bytearray:
+    """float32 rows in a stored type."""
+    if dtype == "float32":
+        return bytes(rows)
+    out = bytearray(len(rows) // 2)
+    cast_rows(rows, out, Cast.FLOAT16 if dtype == "float16" else Cast.BFLOAT16)
+    return out
+
+
 class Tensors(NamedTuple):
     """What the tensors of a bundle are called, and the position table, which stands under each of its keys."""
 
@@ -184,22 +193,17 @@ class BundleWriter:
             return b""
         if not (abs(positions) <= min(largest(self._dtype), _FLOAT32_MAX)).all():
             raise InputError("out-of-range", f"a position has a value that is not finite or does not fit {self._dtype}")
-        return self._narrowed(positions.tobytes()) if self._dtype != "float32" else positions.tobytes()
+        return narrowed(positions.tobytes(), self._dtype)
 
     def _create(self, name: str) -> int:
         descriptor = os.open(self._publication.path(name), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         self._open.append(descriptor)
         return descriptor
 
-    def _narrowed(self, block: bytes) -> bytearray:
-        out = bytearray(len(block) // 2)
-        cast_rows(block, out, Cast.FLOAT16 if self._dtype == "float16" else Cast.BFLOAT16)
-        return out
-
     def _cast(self, count: int) -> None:
         at = HEADER_BYTES
         for block in self.rows.blocks(0, count):
-            out = self._narrowed(block)
+            out = narrowed(block, self._dtype)
             write_all(self._model, out, at)
             self._write_back.wrote(len(out))
             at += len(out)

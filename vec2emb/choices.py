@@ -7,6 +7,9 @@ from types import MappingProxyType
 
 from .errors import UsageError
 
+EXPORTS = (
+    "word2vec", "word2vec-binary", "glove", "fasttext-vec", "huggingface", "model2vec", "vocab-json", "npz",
+)  # fmt: skip
 FORMATS = ("auto", "word2vec", "glove", "word2vec-binary")
 # Each with the name that Python has for it.
 ENCODING_ERRORS = MappingProxyType({"error": "strict", "replace": "replace", "escape": "backslashreplace"})

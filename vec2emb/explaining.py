@@ -125,6 +125,10 @@ def _origin(row: int, config: dict[str, Any], from_file: bool) -> tuple[str, str
     special = next((special for special in config.get("specials", []) if special["id"] == row), None)
     if special is not None:
         return "special", _of_special(special, config)
+    extensions = config.get("extensions") or []
+    step = next((one for one in extensions if one["rows"][0] <= row < one["rows"][1]), None)
+    if step is not None:
+        return _of_added(row, step, config)
     fallbacks: list[list[Any]] = config.get("fallbacks", [])
     at = bisect_left(fallbacks, row, key=lambda pair: pair[0])
     if at < len(fallbacks) and fallbacks[at][0] == row:
@@ -151,6 +155,15 @@ def _of_special(special: dict[str, Any], config: dict[str, Any]) -> str:
     if init.startswith("token:"):
         return f"{name}; the row of {shown(init.removeprefix('token:'))}{_treated(config)}"
     return f"{name}; {_made(init, config)}"
+
+
+def _of_added(row: int, step: dict[str, Any], config: dict[str, Any]) -> tuple[str, str]:
+    """Of a word that the bundle gained since it was converted."""
+    name = shown(step["source"]["name"]) if step["source"] else None
+    if any(start <= row < stop for start, stop in step["missing"]):
+        lacking = f"not in {name}; " if name else ""
+        return "initialised", f"added; {lacking}{_made(step['options']['missing'], step)}"
+    return "file", f"added; the row of {name}{_treated({**config, 'options': step['options']}) or ' as it is'}"
 
 
 def _made(init: str, config: dict[str, Any]) -> str:

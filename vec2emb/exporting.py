@@ -8,6 +8,7 @@ import shutil
 import warnings
 
 from .bundle import Bundle, open_bundle
+from .choices import EXPORTS, REPLACE, check_choice
 from .errors import OutputError, UsageError, shown
 from .exported import Export
 from .layouts import folder as folders
@@ -22,7 +23,6 @@ from .progress import Progress, ProgressLike, progress_of
 from .staging import new_file, staged
 
 FOLDERS = {layout.name: layout for layout in (HUGGINGFACE, MODEL2VEC)}
-FORMATS = (*VECTORS, *FOLDERS, "vocab-json", "npz")
 
 _PART = "export"  # the name of a file while it is written
 
@@ -85,15 +85,9 @@ def export(
 
 
 def _check_arguments(label: str, to: str, specials: str, if_exists: str, of_folders: dict[str, bool]) -> None:
-    if to not in FORMATS:
-        raise UsageError("export-format", "no such format to export to", expected=" or ".join(FORMATS), found=repr(to))
-    for name, value, known in (
-        ("specials", specials, ("keep", "drop")),
-        ("if_exists", if_exists, ("error", "replace")),
-    ):
-        if value not in known:
-            code = name.replace("_", "-")
-            raise UsageError(code, f"{name} cannot be so", expected=" or ".join(known), found=repr(value))
+    check_choice("export-format", to, EXPORTS, "no such format to export to")
+    check_choice("specials", specials, ("keep", "drop"), "specials cannot be so")
+    check_choice("if-exists", if_exists, REPLACE, "if_exists cannot be so")
     if label in ("", "-"):
         raise UsageError("output-name", "the output has no name that a file can have", found=shown(label))
     if to not in FOLDERS:

@@ -182,6 +182,9 @@ def _inspect_bundle(label: str, bundle: Bundle) -> Inspection:
     }
     found.facts["specials"] = [f"{s['token']}={s['id']} ({s['init']})" for s in config.get("specials", [])]
     found.facts["source"] = (config.get("source") or {}).get("name")
+    found.facts["added_rows"] = (
+        sum(step["rows"][1] - step["rows"][0] for step in config.get("extensions") or []) or None
+    )
     found.facts["options"] = config.get("options")
     for name in (MODEL, VOCAB):
         path = bundle.target.paths[name]

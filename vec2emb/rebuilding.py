@@ -62,6 +62,13 @@ def _arguments(opened: Bundle, vocab: Vocabulary, found: Verification) -> dict[s
         raise UsageError(
             "not-rebuildable", "the bundle was made from a table in memory, not from a file", path=opened.label
         )
+    if extensions := config.get("extensions"):
+        sources = ", ".join(shown(one["source"]["name"]) for one in extensions if one["source"])
+        raise UsageError(
+            "not-rebuildable", "rows were added since the bundle was converted", path=opened.label,
+            found=f"{len(extensions)} extension{'' if len(extensions) == 1 else 's'}{sources and f', from {sources}'}",
+            hint="rebuild the bundle that was extended; --source compares the rows that it had",
+        )  # fmt: skip
     if config.get("trained"):
         raise UsageError("not-rebuildable", "the rows were trained since they were converted", path=opened.label)
     known = inspect.signature(convert).parameters

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ._kernel import cast_rows
-from ._kernel.codes import Cast
 from .bundle import DTYPES, Bundle
+from .bundlewriter import narrowed
 from .checklist import Verification
 from .errors import shown
 from .passes import ReadOptions, open_pass
@@ -56,7 +55,8 @@ class _Origins:
     """Where each row comes from, as vec2emb.json has it.
 
     Attributes:
-        made: rows that come from no row of the file: special and missing ones.
+        made: rows that come from no row of the file: special, missing and added ones.
+        added: rows that the bundle gained since it was converted, wherever they come from.
         absent: of these, the words that the file must not have.
         takers: token of the file -> rows that took its vector though they are another token's.
         elsewhere: those tokens that are no rows themselves.
@@ -66,14 +66,18 @@ class _Origins:
         config = opened.config
         self.made: set[int] = set()
         self.takers: dict[bytes, list[int]] = {}
+        extensions = config.get("extensions") or []
+        self.added = set(range(extensions[0]["rows"][0], len(vocab))) if extensions else set()
         for special in config["specials"]:
+            if special["id"] in self.added:
+                continue
             if special["init"].startswith("token:"):
                 self._take(special["id"], special["init"].removeprefix("token:"))
             elif special["init"] not in ("file", "given"):
                 self.made.add(special["id"])
         ranges = config.get("missing", {"rows": []})["rows"]
-        self.absent = {row for first, end in ranges for row in range(first, end)}
-        self.made |= self.absent
+        self.absent = {row for first, end in ranges for row in range(first, end)} - self.added
+        self.made |= self.absent | self.added
         self.fallbacks = [row for row, _ in config.get("fallbacks", [])]
         for row, spelling in config.get("fallbacks", []):
             self._take(row, spelling)
@@ -117,12 +121,7 @@ class _Comparison:
 
     def _stored(self, rows: memoryview) -> bytes:
         """The rows in the type of the table."""
-        dtype = self._opened.facts["dtype"]
-        if dtype == "float32":
-            return bytes(rows)
-        out = bytearray(len(rows) // 2)
-        cast_rows(rows, out, Cast.FLOAT16 if dtype == "float16" else Cast.BFLOAT16)
-        return bytes(out)
+        return bytes(narrowed(rows, self._opened.facts["dtype"]))
 
     def conclude(self, label: str, found: Verification) -> None:
         """Record what came out."""
@@ -137,8 +136,10 @@ class _Comparison:
         self._check(f"{compared:,} rows are what their words have in {label}", different, "different", found)
         self._check(f"no row is of a word that {label} lacks", lacking, "not there", found)
         self._check(f"words recorded as missing are not in {label}", present, "there, and not taken from there", found)
-        if origins.made:
-            found.notes.append(f"{len(origins.made):,} rows come from no row of the file: special and missing words")
+        if made := len(origins.made - origins.added):
+            found.notes.append(f"{made:,} rows come from no row of the file: special and missing words")
+        if origins.added:
+            found.notes.append(f"{len(origins.added):,} rows were added since by vec2emb extend, and not compared")
 
     def _check(self, name: str, rows: Sequence[int], what: str, found: Verification) -> None:
         found.check(name, not rows, f"{len(rows):,} {what}: {', '.join(self._names(rows[:_FEW]))}")

@@ -29,7 +29,7 @@ NOTICE = "<!-- Written by docs/make/reference.py from {}: change those, then run
 # The functions and classes of `import vec2emb`, by what people do with them.
 PYTHON = {
     "Converting": ["convert", "Report", "inspect", "verify", "export"],
-    "Bundles": ["load", "save", "Table", "Vocabulary"],
+    "Bundles": ["extend", "load", "save", "Table", "Vocabulary"],
     "Files of vectors": ["read_vectors", "iter_vectors"],
     "Corpora": ["count_tokens", "build_vocab", "TokenCounts"],
     "Audits": ["audit"],

@@ -23,6 +23,7 @@ COMMANDS = {
     "evaluate": "Scores of a bundle on word similarity and analogies.",
     "verify": "Whether a bundle is whole, and what its source gives.",
     "export": "A bundle to a file of vectors, or a folder of other libraries.",
+    "extend": "A bundle with more words behind those it has.",
     "positions": "Attach, resize or show a position table.",
 }
 

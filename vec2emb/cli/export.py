@@ -6,11 +6,8 @@ from typing import Any
 
 import click
 
+from ..choices import EXPORTS, REPLACE
 from .output import HeadedCommand, emit, option, tell, warnings_said
-
-_FORMATS = (
-    "word2vec", "word2vec-binary", "glove", "fasttext-vec", "huggingface", "model2vec", "vocab-json", "npz",
-)  # fmt: skip
 
 
 @click.command(
@@ -21,7 +18,7 @@ _FORMATS = (
     "  vec2emb export glove-50d --to glove -o glove-50d.txt --specials drop",
 )
 @click.argument("bundle")
-@option("Output", "--to", required=True, type=click.Choice(_FORMATS), metavar="FORMAT",
+@option("Output", "--to", required=True, type=click.Choice(EXPORTS), metavar="FORMAT",
         help="A file of vectors: word2vec (text with a header), word2vec-binary, glove (text without one) or "
              "fasttext-vec. A list of words: vocab-json. Arrays of numpy: npz. A folder: huggingface, for "
              "sentence-transformers, model2vec and transformers at once, or model2vec, that one's own.")  # fmt: skip
@@ -29,7 +26,7 @@ _FORMATS = (
         help="The file, which .gz, .bz2, .xz and .zst compress, or the folder.")  # fmt: skip
 @option("Output", "--specials", type=click.Choice(["keep", "drop"]), default="keep", show_default=True,
         help="What to do with the special tokens; folders need them.")  # fmt: skip
-@option("Output", "--if-exists", type=click.Choice(["error", "replace"]), default="error", show_default=True,
+@option("Output", "--if-exists", type=click.Choice(REPLACE), default="error", show_default=True,
         help="What to do about a file or an earlier export that is there.")  # fmt: skip
 @option("Folders", "--normalize-module", is_flag=True, help="Scale texts to length 1 at the end.")
 @option("Folders", "--model-card", is_flag=True, help="Write README.md from the recorded source and licence.")

@@ -70,7 +70,7 @@ def card_of(part: Part, layout: str, name: str, lowercase: bool, normalize: bool
         *_table_of_specials(part),
         "## Source",
         "",
-        *_origin(source, part.config.get("trained") is True),
+        *_origin(source, part.config),
         "",
     ]
     return "\n".join(lines).encode()
@@ -93,7 +93,7 @@ def _table_of_specials(part: Part) -> list[str]:
     return ["| special token | id | role |", "|---|---|---|", *rows, ""]
 
 
-def _origin(source: dict[str, Any], trained: bool) -> list[str]:
+def _origin(source: dict[str, Any], config: dict[str, Any]) -> list[str]:
     lines = []
     if source:
         counted = f", {source['rows']:,} rows" if isinstance(source.get("rows"), int) else ""
@@ -103,7 +103,10 @@ def _origin(source: dict[str, Any], trained: bool) -> list[str]:
     if source.get("url"):
         lines.append(f"- from: <{_plain(source['url']).replace('>', '%3E').replace(' ', '%20')}>")
     lines.append(f"- licence: {_plain(source.get('license') or 'not recorded')}")
-    if trained:
+    for step in config.get("extensions") or []:
+        origin = f", from {_code(str(step['source']['name']))} among others" if step["source"] else ""
+        lines.append(f"- words added since: {step['rows'][1] - step['rows'][0]:,}{origin}")
+    if config.get("trained"):
         lines.append("- trained since they were converted")
     return [*lines, "- converted with vec2emb"]
 

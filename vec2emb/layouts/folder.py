@@ -59,7 +59,7 @@ def check_part(part: Part, layout: Folder) -> None:
     if part.unk_idx is None:
         raise OutputError(
             "unknown-token-needed", f"{layout.name} needs an unknown token: without one, an unknown word is an error",
-            path=part.label, hint="convert with an unknown token",
+            path=part.label, hint="convert with one, or add one: vec2emb extend BUNDLE --unk '<unk>' -o NEW",
         )  # fmt: skip
 
 
