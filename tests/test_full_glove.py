@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 import subprocess
 import sys
 import textwrap
@@ -94,3 +95,51 @@ def test_torch_loads_it(made: tuple[Path, dict[str, Any]]) -> None:
     embedding = torch.nn.Embedding(ROWS + 2, DIM)
     assert str(embedding.load_state_dict(state)) == "<All keys matched successfully>"
     assert torch.equal(embedding(torch.tensor([0])), torch.zeros(1, DIM))
+
+
+# In other libraries.
+
+
+def test_a_folder_of_it_in_three_libraries(made: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    """1,000 sentences of its words and of others, against numpy."""
+    code = textwrap.dedent(
+        """
+        import re, resource, sys
+        import vec2emb
+        done = vec2emb.export(sys.argv[1], "huggingface", sys.argv[2], model_card=True)
+        peak = 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1])
+        print(peak, sum(warning.count for warning in done.warnings if warning.code == "unmatched-tokens"))
+        """
+    )
+    folder = tmp_path / "hf"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(made[0]), str(folder)], capture_output=True, check=True, text=True
+    )
+    peak, unmatched = map(int, done.stdout.split())
+    assert peak <= PEAK
+    tokens = (made[0] / "vocab.txt").read_bytes().decode().split("\n")[:-1]
+    assert unmatched == sum(token.split() != [token] for token in tokens)
+
+    rows = load_file(made[0] / "model.safetensors")["weight"].double().numpy()
+    ids = {token: i for i, token in enumerate(tokens)}
+    rng = random.Random(11)
+    known = rng.choices([token for token in tokens[2:] if token.split() == [token]], k=12_000)
+    texts = []
+    for at in range(0, 12_000, 12):
+        words = [rng.choice([w, w, w.upper(), "zyzzyvaqx"]) for w in known[at : at + rng.randint(1, 12)]]
+        texts.append(" ".join(words))
+    wanted = [[ids.get("".join(c.lower() for c in word), 1) for word in text.split(" ")] for text in texts]
+    assert sum(ids.count(1) for ids in wanted) > 1000
+    with_unknown = np.stack([rows[ids].mean(axis=0) for ids in wanted])
+    without = np.stack(
+        [rows[[i for i in ids if i != 1]].mean(axis=0) if set(ids) - {1} else np.zeros(DIM) for ids in wanted]
+    )
+
+    from model2vec import StaticModel
+    from sentence_transformers import SentenceTransformer
+    from transformers import AutoTokenizer
+
+    assert AutoTokenizer.from_pretrained(folder)(texts)["input_ids"] == wanted
+    theirs = SentenceTransformer(str(folder), device="cpu").encode(texts)
+    np.testing.assert_allclose(theirs, with_unknown, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(StaticModel.from_pretrained(folder).encode(texts), without, rtol=0, atol=2e-6)
