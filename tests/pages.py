@@ -70,8 +70,8 @@ def blocks(text: str) -> list[Block]:
             at = end + 1
         elif match := _FENCE.fullmatch(line):
             indent = match["indent"]
-            end = next((number for number in range(at, len(lines)) if lines[number] == indent + "```"), None)
-            assert end is not None, f"line {at}: the block does not end"
+            assert indent + "```" in lines[at:], f"line {at}: the block does not end"
+            end = lines.index(indent + "```", at)
             code = "".join(line.removeprefix(indent) + "\n" for line in lines[at:end])
             title = _TITLE.search(match["rest"])
             found.append(Block(match["language"], code, at + 1, title[1] if title else "", shown))
