@@ -31,9 +31,10 @@ def positions() -> None:
 @option(POSITIONS, "--kind", type=click.Choice(["learned", "sinusoidal"]), required=True, help="What kind of table.")
 @option(POSITIONS, "--max-positions", type=int, required=True, metavar="N", help="How many positions a text may use.")
 @option(POSITIONS, "--offset", type=int, metavar="N",
-        help="Rows in front of the first position.  [default: what key style or preset need]")  # fmt: skip
+        help="Rows in front of the first position.  [default: what key style or preset needs]")  # fmt: skip
 @option(POSITIONS, "--padding", "padding_idx", type=int, metavar="ROW",
-        help="Row of padding tokens, which is zero; they are not counted then.  [default: as --offset]")  # fmt: skip
+        help="Row for padding tokens, kept zero; positions then count the other tokens only.  [default: what key style "
+             "or preset needs]")  # fmt: skip
 @option(POSITIONS, "--freeze-positions/--train-positions", "freeze_positions", default=None,
         help="Record whether they train.  [default: a learned table does, a sinusoidal one does not]")  # fmt: skip
 @option(POSITIONS, "--scale", metavar="SCALE",
