@@ -727,8 +727,6 @@ def test_sources_that_cannot_be(tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:
             vec2emb.convert(source, tmp_path / "out")
         assert (caught.value.code, caught.value.path) == (code, str(source))
-    with pytest.raises(InputError, match="curl -L"):
-        vec2emb.read_vectors("https://example.org/v.txt")
     with open(text) as file, open(tmp_path / "text", "ab") as unreadable, open(text, "rb") as closed:
         closed.close()
         for wrong in (b"bytes", 5, None, file, unreadable, closed):

@@ -18,11 +18,13 @@ from .keys import STYLES
 from .modelplan import Entrance, ModelPlan, Scale, ScaleLike, name_tensors
 from .positionplan import PositionPlan
 from .positions import Facts, facts, resize
-from .publishing import CONFIG, Publication, Target
+from .publishing import CONFIG
 from .report import announce
 from .shards import open_checkpoint
 from .table import OF_FILES, raw_rows, stored_rows
+from .targets import target_of
 from .trainrows import rows_of_file
+from .urls import is_url, plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -272,8 +274,12 @@ def _resized(
 def _rewrite(bundle: Pathish, output: Pathish | None, if_exists: str, decide: Any, step: dict[str, Any]) -> Attached:
     """Write a bundle anew with the position table that `decide` makes for it."""
     before = Bundle(bundle)  # what is no bundle is refused before anything is touched
-    target = Target(before.label if output is None else output)
-    with Publication(target, "replace" if output is None else if_exists) as publication:
+    if output is None and before.location is not None:
+        raise UsageError(
+            "output-missing", "a bundle behind a URL is not changed in place", found=before.label, hint="name an output"
+        )
+    target = target_of(before.label if output is None else output)
+    with target.publication("replace" if output is None else if_exists) as publication:
         opened, vocab = open_bundle(bundle)  # again: nobody else can write it any more, if it is the target
         opened.check_sum()
         config, facts = opened.config, opened.facts
@@ -312,7 +318,9 @@ def _own_key(config: dict[str, Any]) -> str | None:
 
 
 def _is_bundle(path: Pathish) -> bool:
-    label = os.fsdecode(path)
+    label = plain(os.fsdecode(path))
+    if is_url(label):
+        return True  # a checkpoint is read from this machine only
     if os.path.isdir(label):
         return os.path.isfile(os.path.join(label, CONFIG))
     return label.endswith(".safetensors") and os.path.isfile(f"{label.removesuffix('.safetensors')}.{CONFIG}")

@@ -24,6 +24,7 @@ from .keys import STYLES
 from .publishing import CONFIG, MODEL, VOCAB, Target
 from .tensorfile import TensorInfo, read_header, reading
 from .trainrows import are_ranges
+from .urls import is_url, label_of, plain
 from .vocab_tokens import Lookup
 
 if TYPE_CHECKING:
@@ -86,12 +87,19 @@ class Bundle:
         facts: what the tensors' own metadata say: rows, dim, dtype, padding_idx, unk_idx, vocab_sha256 ..
         header, tensor, positions: of the safetensors file, and the places of word table and position table in it.
         data: that file, mapped: whatever is replaced later, header and rows are of one file.
+        location: the URL that it was opened by, or None.
         recorded: bytes and sha256 that MODEL and VOCAB should have.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.target = _locate(os.fsdecode(path))
-        self.label = self.target.label
+        given = plain(os.fsdecode(path))
+        self.location = given if is_url(given) else None
+        if self.location is not None:
+            from .fetching import cached
+
+            given = cached(self.location)
+        self.target = _locate(given)
+        self.label = label_of(self.location or self.target.label)
         self.config = _read_config(self.target)
         model = self.target.paths[MODEL]
         with reading(model) as descriptor:
@@ -233,11 +241,11 @@ def compare_with_existing(target: Target, config: dict[str, Any]) -> None:
     """
     import hashlib
 
-    existing = Bundle(target.label)
+    existing = Bundle(target.location)
     keys = (config.keys() | existing.config.keys()) - {"self_sha256"}  # of all the others
     differing = sorted(key for key in keys if config.get(key) != existing.config.get(key))
     for name in (MODEL, VOCAB):
-        with open(target.paths[name], "rb") as file:
+        with open(existing.target.paths[name], "rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != config["files"][target.file_name(name)]["sha256"]:
                 differing.append(target.file_name(name))
     if differing:

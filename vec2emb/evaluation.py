@@ -10,6 +10,7 @@ from .bundle import open_bundle
 from .errors import InputError, MissingPackageError, UsageError, printable
 from .origins import made_rows
 from .table import Table
+from .urls import local_only
 
 SETS = {"wordsim353": "wordsim353.tsv", "simlex999": "simlex999.txt", "questions-words": "questions-words.txt"}
 RESTRICT = 300_000  # gensim's own
@@ -133,6 +134,7 @@ def _path_of(name: str) -> str:
 
         path: str = datapath(SETS[name])
         return path
+    local_only(name, "a set to score with")
     if not os.path.isfile(name):
         raise UsageError("no-such-set", "there is no such set, and no such file", expected=", ".join(SETS), found=name)
     return name

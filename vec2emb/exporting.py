@@ -21,6 +21,7 @@ from .layouts.words import write_vocab_json
 from .packing import compression_of, packed
 from .progress import Progress, ProgressLike, progress_of
 from .staging import new_file, staged
+from .urls import local_only
 
 FOLDERS = {layout.name: layout for layout in (HUGGINGFACE, MODEL2VEC)}
 
@@ -88,6 +89,7 @@ def _check_arguments(label: str, to: str, specials: str, if_exists: str, of_fold
     check_choice("export-format", to, EXPORTS, "no such format to export to")
     check_choice("specials", specials, ("keep", "drop"), "specials cannot be so")
     check_choice("if-exists", if_exists, REPLACE, "if_exists cannot be so")
+    local_only(label, "a file of vectors that is written")
     if label in ("", "-"):
         raise UsageError("output-name", "the output has no name that a file can have", found=shown(label))
     if to not in FOLDERS:

@@ -14,11 +14,11 @@ from .newcomers import FEW, Newcomers
 from .passes import ReadOptions
 from .planning import MISSING
 from .progress import ProgressLike
-from .publishing import Publication, Target
 from .report import announce
 from .sources import SourceLike
 from .special import Special, SpecialLike, arrange
 from .table import OF_FILES, raw_rows, stored_rows
+from .targets import target_of
 from .trainrows import Ranges, TrainLike, TrainRows, new_rows, ranges_of
 from .vocabulary import Vocabulary
 from .wordlist import WordsLike, read_words
@@ -137,8 +137,8 @@ def extend(
     if wanted is None and not asked:
         raise UsageError("nothing-to-add", "what is to be added?", hint="add --tokens, --vocab, --special or --unk")
     Bundle(bundle)  # what is no bundle is refused before anything is touched
-    target = Target(output)
-    with Publication(target, if_exists) as publication:
+    target = target_of(output)
+    with target.publication(if_exists) as publication:
         opened, old = open_bundle(bundle)  # again: nobody else can write it any more, if it is the target
         opened.check_sum()
         recorded = opened.config["options"].get("unit_norm") is True if unit_norm is None else unit_norm

@@ -14,7 +14,9 @@ from .publishing import MODEL, VOCAB
 from .report import announce
 from .selection import Selection
 from .sources import SourceLike
+from .table import is_bundle
 from .tensorfile import TensorInfo, pieces, read_header
+from .urls import is_url, label_of, plain
 
 SHOWN_TOKENS = 10
 
@@ -88,32 +90,39 @@ def inspect(
     encoding_errors: str = "error",
     binary_dtype: str | None = None,
     byte_order: str | None = None,
+    sha256: str | None = None,
     count: bool = False,
     progress: ProgressLike = False,
 ) -> Inspection:
     """Say what a file of vectors, a bundle, or any safetensors file holds.
 
     Args:
-        path: what to look at; a file of vectors may also be an open binary file or `-`.
+        path: what to look at, a path or a URL; a file of vectors may also be an open binary file or `-`. A URL that
+            ends with `/` or `.safetensors`, or names a folder of an object store, is that of a bundle.
         member, format, dim, encoding, encoding_errors, binary_dtype, byte_order: as for `convert`, for a file of
             vectors.
+        sha256: what a file of vectors must have, as it lies there; all of it is read to see that.
         count: read all of a file of vectors: exact rows, duplicates, and every oddity; by default only its head is read
             and the rows are estimated.
         progress: as for `convert`.
 
     Raises:
         InputError: it is none of these, or is damaged.
+        CheckError: it has not the SHA-256 that was given.
+        TryAgainError: the network fails.
     """
     options = ReadOptions(
         format, dim, None, "error", "keep", False, "float32",
-        encoding, encoding_errors, binary_dtype, byte_order, None, progress, member,
+        encoding, encoding_errors, binary_dtype, byte_order, None, progress, member, sha256,
     )  # fmt: skip
     if isinstance(path, str | os.PathLike):
-        label = os.fspath(path)
-        if os.path.isdir(label) or label.endswith(".safetensors"):
+        label = plain(os.fspath(path))
+        if is_bundle(label):
             if member is not None:
-                raise UsageError("member-without-archive", "a member can be named of an archive only", path=label)
-            return _inspect_tensors(label)
+                raise UsageError(
+                    "member-without-archive", "a member can be named of an archive only", path=label_of(label)
+                )
+            return _inspect_remote(label) if is_url(label) else _inspect_tensors(label)
     return _inspect_vectors(path, options, count)
 
 
@@ -130,6 +139,8 @@ def _inspect_vectors(path: SourceLike, options: ReadOptions, count: bool) -> Ins
         else:
             first = _first_tokens(opened)
             source.finish()
+            if options.sha256 is not None:
+                source.check_unchanged()
             size = source.size if source.compression == "none" else None
             rows = detected.header_rows or (detected.estimated_rows(size) if size is not None else None)
         found.facts = {
@@ -157,6 +168,16 @@ def _first_tokens(opened: Pass) -> list[bytes]:
         opened.reader.scan(buffer, size, rows)
         first += [rows.token(buffer, row) for row in range(rows.count) if not rows.fault_of(row)[0]]
     return first[:SHOWN_TOKENS]
+
+
+def _inspect_remote(url: str) -> Inspection:
+    """A copy of what is there now."""
+    from .fetching import downloaded
+
+    with downloaded(url) as folder:
+        found = _inspect_bundle(folder, Bundle(folder))
+    found.path = label_of(url)
+    return found
 
 
 def _inspect_tensors(label: str) -> Inspection:

@@ -35,6 +35,7 @@ class ReadOptions(NamedTuple):
     threads: int | None = None
     progress: ProgressLike = False
     member: str | None = None
+    sha256: str | None = None
 
     def policy(self) -> Policy:
         """What is done about odd rows and values.
@@ -55,7 +56,7 @@ class ReadOptions(NamedTuple):
 
     def recorded(self) -> dict[str, Any]:
         """The options that change what comes out."""
-        return {name: value for name, value in self._asdict().items() if name not in ("threads", "progress")}
+        return {name: value for name, value in self._asdict().items() if name not in ("threads", "progress", "sha256")}
 
     def read_as(self) -> ReadAs:
         """What detection is told."""
@@ -77,7 +78,7 @@ class Pass:
         self._policy = options.policy()
         self._options = options
         read_as = options.read_as()
-        self.source = open_source(source, options.member, lambda head: why_not_meant(head, read_as))
+        self.source = open_source(source, options.member, lambda head: why_not_meant(head, read_as), options.sha256)
         try:
             self.detected = detect(self.source, read_as)
             self.reader = rows_reader(
@@ -147,6 +148,7 @@ class Pass:
             InputError: no row was left, or the file changed while it was read.
         """
         label = self.source.label
+        self.source.resume()
         if counts.limited:
             self.source.finish()
         self.source.check_unchanged()
@@ -160,7 +162,11 @@ class Pass:
             )
         selection.settle()
         missing_lf = self.reader.missing_lf and not counts.limited
-        return collect_warnings(label, counts, selection, missing_lf, extra_unk)
+        found = collect_warnings(label, counts, selection, missing_lf, extra_unk)
+        if not self.source.marks_end and not counts.limited:
+            text = f"{label}: the server does not say where the file ends, so a cut cannot be told; sha256 would"
+            found.append(Vec2embWarning("end-unknown", text, path=label))
+        return found
 
     def _compare_with_header(self, counts: Counts) -> bool:
         """Whether there is one row more than the header promises, GloVe's `<unk>`."""

@@ -18,13 +18,15 @@ from .placement import Placement, planned_inits
 from .planning import Plan, check_missing
 from .positionplan import PositionPlan
 from .progress import ProgressLike
-from .publishing import MODEL, Publication, Target
+from .publishing import MODEL
 from .report import FEW, Report, announce
 from .rowreport import RowReport
 from .selection import Selection
 from .sources import SourceLike
 from .special import SpecialLike
+from .targets import target_of
 from .trainrows import TrainLike, TrainRows
+from .urls import without_secrets
 from .wordlist import WordsLike
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ def convert(
     output: str | os.PathLike[str] | None,
     *,
     member: str | None = None,
+    sha256: str | None = None,
     format: str = "auto",
     dim: int | None = None,
     limit: int | None = None,
@@ -88,10 +91,12 @@ def convert(
     """Turn a file of word vectors into a bundle: safetensors, vocabulary and settings, row for row.
 
     Args:
-        source: a path, `-` for standard input, or an open binary file; compression is seen through.
+        source: a path, a URL, `-` for standard input, or an open binary file; compression is seen through.
         member: of a zip or tar archive, the member to read. None takes the only one that may be a table; of several,
             the one of dimension `dim`.
-        output: a folder, or NAME.safetensors for three files of that stem. None only with `dry_run`.
+        sha256: what the source must have, as it lies there, compressed and archived; else nothing is written.
+        output: a folder, or NAME.safetensors for three files of that stem; also a URL of an object store. None only
+            with `dry_run`.
         format: `auto`, `word2vec` (a header, then rows; also fastText `.vec`), `glove` (rows only) or
             `word2vec-binary`.
         dim: values a row, where there is no header to say so.
@@ -165,12 +170,13 @@ def convert(
         InputError: the source is at fault; the error says where and how.
         OutputError: the target is.
         UsageError: an argument is.
-        CheckError: what came out is not what was expected.
+        CheckError: the source or what came out is not what was expected.
+        TryAgainError: the network fails, or another run is writing there.
     """
     begun = time.monotonic()
     read = ReadOptions(
         format, dim, limit, bad_rows, nonfinite, unit_norm, dtype,
-        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member,
+        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, sha256,
     )  # fmt: skip
     policy = read.policy()
     if corpus is not None:
@@ -206,9 +212,9 @@ def convert(
         return report
     if output is None:
         raise UsageError("output-missing", "where to?", expected="a folder or NAME.safetensors")
-    target = Target(output)
+    target = target_of(output)
     with (
-        Publication(target, if_exists) as publication,
+        target.publication(if_exists) as publication,
         open_pass(source, read) as opened,
         RowReport(row_report, target) as row_lines,
         BundleWriter(publication, opened.detected.dim, dtype) as writer,
@@ -236,7 +242,7 @@ def convert(
                    "train_positions": train_positions, "scale": model.scale.asked, "train_rows": train.kind,
                    "key_style": key_style, "word_key": word_key, "position_key": position_key,
                    "tied_head": tied_head}  # fmt: skip
-        details = {**report.details(license, source_url), "options": options}
+        details = {**report.details(license, without_secrets(source_url)), "options": options}
         report.config = writer.finish(
             len(selection), selection.vocabulary(), report.facts(), details, entrance.tensors()
         )

@@ -40,26 +40,20 @@ class Target:
 
     Attributes:
         label: as the caller gave it.
+        location: what opens it again.
         is_folder: which of the two.
         paths: the final path of each of MODEL, VOCAB and CONFIG.
     """
 
     def __init__(self, output: str | os.PathLike[str]) -> None:
-        self.label = os.fsdecode(output)
+        self.label = self.location = os.fsdecode(output)
         if self.label in ("", "-") or "\0" in self.label:
             raise UsageError(
                 "output-name", "the output has no name that a file can have", found=shown(self.label),
                 hint="-o FOLDER, or -o NAME.safetensors",
             )  # fmt: skip
         given = os.path.basename(self.label.rstrip(os.sep))
-        self.is_folder = not given.endswith(".safetensors")
-        if self.is_folder and given.lower().endswith(_FILE_SUFFIXES):
-            raise UsageError(
-                "output-suffix",
-                "a bundle is a folder or a .safetensors file with its companions",
-                expected="-o FOLDER or -o NAME.safetensors",
-                found=self.label,
-            )
+        self.is_folder = is_folder_name(given, self.label)
         with writing(self.label):
             if self.is_folder:
                 path = os.path.realpath(self.label)
@@ -109,20 +103,11 @@ class Target:
             OutputError: a bundle stands there and may not be replaced, or something else does.
         """
         check_choice("if-exists", if_exists, IF_EXISTS)
-        for path in (self.path, *self.paths.values()):
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-                os.lstat(path)  # a name that is too long shows here, before anything is read
-        if self.is_folder and os.path.ismount(self.path):
-            raise OutputError(
-                "target-is-a-mount",
-                "the folder is a mount point, which cannot be replaced in one step",
-                path=self.label,
-                hint=f"name a folder in it: -o {os.path.join(self.label, 'NAME')}",
-            )
+        self._check_place()
         if self.is_free():
             return
         if not self.holds_bundle():
-            what = "the folder holds other files" if os.path.isdir(self.path) else "a file of this name is there"
+            what = "the folder holds other files" if self._is_folder_now() else "a file of this name is there"
             raise OutputError(
                 "target-not-a-bundle",
                 f"{what} and no bundle",
@@ -136,6 +121,43 @@ class Target:
                 path=self.label,
                 hint="--if-exists replace writes it anew, --if-exists keep leaves it if it would be the same",
             )
+
+    def publication(self, if_exists: str = "error") -> Publication:
+        """What writes to it."""
+        return Publication(self, if_exists)
+
+    def _check_place(self) -> None:
+        for path in (self.path, *self.paths.values()):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                os.lstat(path)  # a name that is too long shows here, before anything is read
+        if self.is_folder and os.path.ismount(self.path):
+            raise OutputError(
+                "target-is-a-mount",
+                "the folder is a mount point, which cannot be replaced in one step",
+                path=self.label,
+                hint=f"name a folder in it: -o {os.path.join(self.label, 'NAME')}",
+            )
+
+    def _is_folder_now(self) -> bool:
+        return os.path.isdir(self.path)
+
+
+def is_folder_name(name: str, label: str) -> bool:
+    """Whether a bundle of this base name is a folder.
+
+    Raises:
+        UsageError: neither a folder nor the tensors of a bundle have such a name.
+    """
+    if name.endswith(".safetensors"):
+        return False
+    if name.lower().endswith(_FILE_SUFFIXES):
+        raise UsageError(
+            "output-suffix",
+            "a bundle is a folder or a .safetensors file with its companions",
+            expected="-o FOLDER or -o NAME.safetensors",
+            found=label,
+        )
+    return True
 
 
 class Publication:

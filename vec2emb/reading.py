@@ -25,6 +25,7 @@ def read_vectors(
     source: SourceLike,
     *,
     member: str | None = None,
+    sha256: str | None = None,
     format: str = "auto",
     dim: int | None = None,
     limit: int | None = None,
@@ -56,7 +57,7 @@ def read_vectors(
 
     options = ReadOptions(
         format, dim, limit, bad_rows, nonfinite, unit_norm, "float32",
-        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member,
+        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, sha256,
     )  # fmt: skip
     with open_pass(source, options) as opened:
         selection = Selection([], rules=Rules(duplicates), expected=opened.expected_rows)
@@ -94,6 +95,7 @@ def iter_vectors(
     source: SourceLike,
     *,
     member: str | None = None,
+    sha256: str | None = None,
     format: str = "auto",
     dim: int | None = None,
     limit: int | None = None,
@@ -123,7 +125,7 @@ def iter_vectors(
         raise UsageError("duplicates", "the last of duplicates is not known in one pass", hint="use read_vectors")
     options = ReadOptions(
         format, dim, limit, bad_rows, nonfinite, unit_norm, "float32",
-        encoding, encoding_errors, binary_dtype, byte_order, member=member,
+        encoding, encoding_errors, binary_dtype, byte_order, member=member, sha256=sha256,
     )  # fmt: skip
     options.policy()
     options.read_as()

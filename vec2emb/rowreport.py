@@ -20,6 +20,7 @@ from .filesystem import writing
 from .publishing import Target
 from .report import Report
 from .selection import RowEvent, Selection
+from .urls import local_only
 
 _PART = "rows"  # the name of the file while it is written
 
@@ -40,6 +41,7 @@ class RowReport:
         self._file: IO[str] | None = None
         self._staged = contextlib.ExitStack()
         if self._path is not None:
+            local_only(self._path, "a row report")
             self._target = os.path.realpath(self._path)
             if self._target in bundle.paths.values() or bundle.path in (self._target, os.path.dirname(self._target)):
                 raise UsageError(

@@ -1,4 +1,4 @@
-"""The bytes of a source: a path, `-`, or an open binary file, decompressed, of an archive one member.
+"""The bytes of a source: a path, a URL, `-`, or an open binary file, decompressed, of an archive one member.
 
 What a source is packed in is found out by its first bytes, never by its name. At most it is an archive, compressed as a
 whole, of members compressed each: what is packed deeper is refused by whoever looks at the bytes.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import select
 import stat
 import sys
@@ -18,7 +19,9 @@ from .archives import HEAD as ARCHIVE_HEAD
 from .archives import Member, kind_of
 from .compression import HEAD as CODEC_HEAD
 from .compression import Codec, Decompressed, Read, codec_of
-from .errors import FormatError, InputError, SourceError, UsageError, shown
+from .errors import FormatError, InputError, SourceError, UsageError, Vec2embError, shown
+from .pinned import Pinned, checked_hex, compare
+from .urls import is_url, plain
 
 if TYPE_CHECKING:
     from .archives.choice import Choice
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 Pathish = str | os.PathLike[str]
 SourceLike = Pathish | BinaryIO
 
+_PIECE = 1 << 20  # bytes read at a time for a checksum
 _WAIT = 100  # milliseconds at most until a read that waits for a slow writer notices that nobody wants it any more
 
 
@@ -40,6 +44,7 @@ class Source:
         size: bytes of the file itself, or those that the member takes in it; None where nobody can know (pipes).
         advice: what would make reading faster, or None.
         failure: the error at which reading ended, or None.
+        marks_end: whether a cut can be told from the end; not so of a download of which nobody knows how long it is.
     """
 
     def __init__(self, raw: Any, label: str, name: str, size: int | None, owned: bool) -> None:
@@ -50,13 +55,14 @@ class Source:
         self.compression = "none"
         self.advice: str | None = None
         self.failure: InputError | None = None
+        self.marks_end: bool = getattr(raw, "marks_end", True)
         self.consumed = 0  # bytes taken from the file itself, for progress
         self._raw = raw
         self._owned = owned
         self._ready = _poll_of(raw)
         self._cancelled = False
         self._back = b""  # bytes to hand out before any others
-        self._stat = _stat_of(raw) if size is not None else None
+        self._stat = _stat_of(raw) if size is not None and hasattr(raw, "fileno") else None
         self._read: Read = self._read_raw
         self._finish: Callable[[], None] | None = None
 
@@ -104,8 +110,35 @@ class Source:
         return len(piece)
 
     def cancel(self) -> None:
-        """End a read that waits in another thread for a slow writer; nothing can be read after this."""
+        """End a read that waits in another thread for a slow writer; nothing can be read before `resume`."""
         self._cancelled = True
+        if hasattr(self._raw, "cancel"):  # a download
+            self._raw.cancel()
+
+    def resume(self) -> None:
+        """Let it be read again after `cancel`, if no read was under way then."""
+        self._cancelled = False
+        if hasattr(self._raw, "resume"):
+            self._raw.resume()
+
+    def pin(self, sha256: str) -> None:
+        """Say which SHA-256 the file must have; what can be read twice is checked here, the rest by `check_unchanged`.
+
+        Raises:
+            CheckError: it has another.
+        """
+        raw = self._raw
+        if hasattr(raw, "marks_end") or not (hasattr(raw, "seekable") and raw.seekable()):
+            self._raw, self.marks_end = Pinned(raw, sha256, self.label, self._back), True
+            return
+        import hashlib
+
+        start, digest = raw.tell() - len(self._back), hashlib.sha256()
+        raw.seek(start)
+        while piece := raw.read(_PIECE):
+            digest.update(piece)
+        raw.seek(start + len(self._back))
+        compare(digest.hexdigest(), sha256, self.label)
 
     def finish(self) -> None:
         """Look at the rest of an archive that is read in order, where reading ends early: is there another table?
@@ -119,7 +152,15 @@ class Source:
             self._finish()
 
     def check_unchanged(self) -> None:
-        """Raise SourceError if the file is not what it was when it was opened."""
+        """See that the file is what it was when it was opened, and what it was said to be.
+
+        Raises:
+            SourceError: it has changed.
+            TryAgainError: so has what was downloaded, or it is not what the server has.
+            CheckError: it has not the SHA-256 that was given.
+        """
+        if hasattr(self._raw, "check_unchanged"):
+            self._raw.check_unchanged()
         if self._stat is not None and _stat_of(self._raw) != self._stat:
             raise SourceError(
                 "source-changed", "the file changed while it was read", path=self.label, hint="run the command again"
@@ -143,7 +184,7 @@ class Source:
                 self._wait_for_data()
                 count = self._read_once(view)
         except (OSError, ValueError) as error:
-            if isinstance(error, SourceError):
+            if isinstance(error, Vec2embError):
                 raise
             reason = getattr(error, "strerror", None) or str(error)
             raise self._read_failed(reason) from error
@@ -197,7 +238,7 @@ class Source:
             self._become(self._open_zip(choice) if kind == "zip" else self._open_tar(choice))
 
     def _open_zip(self, choice: Choice) -> Member:
-        if not self._rewind():
+        if not self._rewind() and not self._spool():
             packed = self.compression != "none"
             raise FormatError(
                 "zip-in-order",
@@ -222,6 +263,20 @@ class Source:
         if self.compression != "none" or not (hasattr(self._raw, "seekable") and self._raw.seekable()):
             return False
         self._raw.seek(-len(self._back), os.SEEK_CUR)
+        return True
+
+    def _spool(self) -> bool:
+        """Put the rest of a download that cannot be jumped in on the disk; whether that is one."""
+        pinned = isinstance(self._raw, Pinned) and self._raw.is_download
+        if self.compression != "none" or not (pinned or hasattr(self._raw, "marks_end")):
+            return False
+        from .remote.spooling import spooled
+
+        rest, download = self._rest(), self._raw
+        self._raw, self._owned = spooled(rest, self.label, self.size), True
+        self._read = self._read_raw
+        download.check_unchanged()
+        download.close()
         return True
 
     def _become(self, member: Member) -> None:
@@ -278,21 +333,30 @@ def _inner(read: Read, label: str) -> Source:
     return source
 
 
-def open_source(where: SourceLike, member: str | None = None, probe: Probe | None = None) -> Source:
-    """Open a path, `-` for standard input, or an open binary file; see through compression, enter an archive.
+def open_source(
+    where: SourceLike, member: str | None = None, probe: Probe | None = None, sha256: str | None = None
+) -> Source:
+    """Open a path, a URL, `-` for standard input, or an open binary file; see through compression, enter an archive.
 
     Args:
         where: what to open.
         member: of an archive, the name of the member; None takes the only one that may be a table.
         probe: looks at the head of each member that may be one, and says why it is not the table that is meant.
+        sha256: what the file must have, as it lies there; what can be read but once is not checked before
+            `check_unchanged` is called.
 
     Raises:
         InputError: there is no such file, it must not be read, it is cut or corrupt, or no single member is meant.
         UsageError: `where` is neither a path nor a binary file, or `member` is given and it is no archive.
-        MissingPackageError: a package is missing that decompresses it.
+        MissingPackageError: a package is missing that decompresses it, or reads the URL.
+        TryAgainError: the network fails.
+        CheckError: the file has not the SHA-256.
     """
+    pin = None if sha256 is None else checked_hex(sha256)
     source = _open_raw(where)
     try:
+        if pin is not None:
+            source.pin(pin)
         source.see_through()
         source.enter(member, probe)
         if source.member is not None:
@@ -320,7 +384,12 @@ def _open_raw(where: SourceLike) -> Source:
         name = getattr(where, "name", None)
         name = name if isinstance(name, str) else "<stream>"
         return _of_open_file(where, name, os.path.basename(name))
-    path = os.fspath(where)
+    path = plain(os.fspath(where))
+    if is_url(path):
+        from .remote import open_remote
+
+        file = open_remote(path)
+        return Source(file, file.label, file.name, file.size, owned=True)
     if path == "-":
         if sys.stdin is None:
             raise InputError("cannot-open", "standard input is closed", path="<stdin>")
@@ -354,7 +423,9 @@ def _poll_of(raw: Any) -> Any:
 
 def _cannot_open(path: str, error: OSError | ValueError) -> InputError:
     if isinstance(error, FileNotFoundError):
-        hint = f"of a URL, give what it holds: curl -L {path} | vec2emb .. -" if "://" in path else None
+        hint = (
+            "a URL is given as a string, as a Path has but one slash" if re.match("[a-z0-9]{2,}:/[^/]", path) else None
+        )
         return InputError("not-found", "there is no such file", path=path, hint=hint)
     if isinstance(error, IsADirectoryError):
         return InputError("is-a-folder", "this is a folder, not a file of vectors", path=path)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from .bundle import KEY, Bundle, compare_with_existing, largest, open_bundle
 from .errors import BundleError, InputError, shown
-from .publishing import Publication, Target
+from .targets import target_of
+from .urls import is_url, name_of, plain
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class Table:
         """A table of a bundle is pickled as its path and opened again; any other one, whole."""
         if self._bundle is None:
             return super().__reduce_ex__(protocol)
-        return _reopen, (self._bundle.target.path, self.config.get("self_sha256"))
+        return _reopen, (self._bundle.location or self._bundle.target.path, self.config.get("self_sha256"))
 
     def save(
         self,
@@ -170,8 +171,8 @@ class Table:
         dtype = self.config.get("dtype", "float32") if dtype is None else dtype
         vectors, limit = self.vectors, largest(dtype)
         _refuse_values(vectors, limit, dtype, self.vocab)
-        target = Target(path)
-        with Publication(target, if_exists) as publication:
+        target = target_of(path)
+        with target.publication(if_exists) as publication:
             with BundleWriter(publication, vectors.shape[1], dtype) as writer:
                 step = max(1, (1 << 20) // (4 * vectors.shape[1]))
                 for row in range(0, len(vectors), step):
@@ -292,15 +293,31 @@ def stored_rows(
     return table  # type: ignore[no-any-return]
 
 
+def is_bundle(source: object) -> bool:
+    """Whether a source is to be opened as a bundle: a folder, or a file of tensors."""
+    if not isinstance(source, str | os.PathLike):
+        return False
+    path = plain(os.fsdecode(source))
+    if not is_url(path):
+        return os.path.isdir(path) or path.endswith(".safetensors")
+    if name_of(path).endswith(".safetensors"):
+        return True
+    from .remote import is_folder
+
+    return is_folder(path)
+
+
 def load(bundle: str | os.PathLike[str]) -> Table:
     """Open a bundle: its vocabulary is indexed, its vectors are mapped and read only where they are used.
 
     Args:
-        bundle: a folder, or the `.safetensors` file of a bundle under one stem.
+        bundle: a folder, or the `.safetensors` file of a bundle under one stem. One behind a URL is downloaded, once,
+            into the user's folder for caches, and compared with its checksums.
 
     Raises:
         InputError: there is no bundle.
         BundleError: its files are damaged or do not belong together.
+        TryAgainError: the network fails.
     """
     return Table.mapped(*open_bundle(bundle))
 

@@ -13,6 +13,7 @@ from .errors import InputError, shown
 from .progress import ProgressLike
 from .publishing import CONFIG, MODEL, VOCAB
 from .sources import SourceLike
+from .urls import is_url, label_of, plain
 from .vocabulary import Vocabulary
 
 _NO_FILE = ("not-found", "not-a-bundle", "is-a-folder", "cannot-open", "read-failed")
@@ -46,7 +47,14 @@ def verify(
         InputError: there is no bundle or no source.
         UsageError: `rebuild` of a bundle that was not made by `convert`.
     """
-    label = os.fsdecode(bundle)
+    label = plain(os.fsdecode(bundle))
+    if is_url(label):  # what is there now, not what was downloaded once
+        from .fetching import downloaded
+
+        with downloaded(label) as folder:
+            found = verify(folder, source, rebuild, threads=threads, progress=progress)
+        found.path = label_of(label)
+        return found
     found = Verification(label)
     try:
         opened = Bundle(label)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from warnings import warn
 
 from .errors import BundleError, InputError, OutputError, UsageError, Vec2embWarning, VocabularyError, shown
+from .urls import is_url, local_only, plain
 
 if TYPE_CHECKING:
     from mmap import mmap
@@ -177,7 +178,12 @@ def check_sha256(blob: bytes | mmap, expected: str, path: str | None) -> None:
 
 
 def read(path: str) -> bytes:
-    """All bytes of a file. Raises InputError."""
+    """All bytes of a file, of this machine or behind a URL. Raises InputError, TryAgainError."""
+    path = plain(path)
+    if is_url(path):
+        from .remote import read_whole
+
+        return read_whole(path)
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -205,6 +211,7 @@ def _cannot_open(error: OSError, path: str) -> InputError:
 
 def write(blob: bytes, path: str, *, replace: bool) -> None:
     """Write a file beside the target, then give it the target's name. Raises OutputError."""
+    local_only(path, "a vocabulary that is written")
     folder = os.path.dirname(path) or "."
     temporary = os.path.join(folder, f".vec2emb-{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:

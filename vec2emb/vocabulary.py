@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from . import vocab_text
 from ._kernel import TokenIndex
 from .errors import UsageError, VocabularyError, shown
+from .urls import label_of
 from .vocab_tokens import Lookup, NoSuchIdError, NoSuchTokenError, Tokens, no_such_id, no_such_token, other_forms, utf8
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class Vocabulary:
             InputError: the file cannot be read.
         """
         label = os.fsdecode(path)
-        data, self = vocab_text.read(label), cls.__new__(cls)
+        data, self, label = vocab_text.read(label), cls.__new__(cls), label_of(label)
         self._index_blob(vocab_text.blob_in(data, label, empty_line="" in (pad_token, unk_token)), label)
         pad, unk = self._special(pad_token, "<pad>", label), self._special(unk_token, "<unk>", label)
         self._settle(pad, unk, lookup)

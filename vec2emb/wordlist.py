@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import VocabularyError, shown
+from .urls import is_url, label_of, name_of, plain
 
 if TYPE_CHECKING:
     from .vocabulary import Vocabulary
@@ -47,25 +48,27 @@ def read_words(words: WordsLike) -> WordList:
         return WordList(words, None, words.pad_token, words.unk_token)
     if not isinstance(words, str | os.PathLike):
         return WordList(Vocabulary(words), None)
-    path = os.fspath(words)
-    if path.endswith(".json"):
-        return _read_json(path)
-    return WordList(Vocabulary.from_file(path, pad_token=None, unk_token=None), os.path.basename(path))
+    path = plain(os.fspath(words))
+    name = name_of(path) if is_url(path) else os.path.basename(path)
+    if name.endswith(".json"):
+        return _read_json(path, name)
+    return WordList(Vocabulary.from_file(path, pad_token=None, unk_token=None), name)
 
 
-def _read_json(path: str) -> WordList:
+def _read_json(path: str, label: str) -> WordList:
     import json
 
     from .vocab_text import read
 
+    data = read(path)
+    path = label_of(path)
     try:
-        content = json.loads(read(path), object_pairs_hook=_without_repeats)
+        content = json.loads(data, object_pairs_hook=_without_repeats)
     except VocabularyError as error:
         error.path = path
         raise
     except (ValueError, RecursionError) as error:
         raise VocabularyError("words-not-json", f"the file is no JSON ({error})", path=path) from error
-    label = os.path.basename(path)
     if isinstance(content, list) and all(isinstance(word, str) for word in content):
         return WordList(_vocabulary(content, path), label)
     if not isinstance(content, dict):

@@ -11,6 +11,7 @@ from ..errors import InputError, UsageError
 from ..passes import ReadOptions
 from ..progress import ProgressLike
 from ..sources import SourceLike
+from ..urls import is_url, label_of
 from .gates import Gate, checked, parse_gates
 from .outcome import Audit
 from .results import SCHEMA, SCHEMA_VERSION, Corpus, InputFile, Source
@@ -108,7 +109,8 @@ def _check_gates(gates: Iterable[Gate], with_corpus: bool) -> None:
 
 def _check_sources(sources: Sequence[SourceLike], options: ReadOptions, with_corpus: bool) -> None:
     """Open each before any is read, so that a mistake in the last shows at once; not what can be opened but once."""
-    from .streaming import check_is_vectors, is_bundle
+    from ..table import is_bundle
+    from .streaming import check_is_vectors
 
     for source in sources:
         if is_bundle(source) or not (isinstance(source, str | os.PathLike) and os.path.isfile(source)):
@@ -122,7 +124,8 @@ def _check_sources(sources: Sequence[SourceLike], options: ReadOptions, with_cor
 
 
 def _stream(source: SourceLike, options: ReadOptions) -> Streamed:
-    from .streaming import is_bundle, stream_bundle, stream_file
+    from ..table import is_bundle
+    from .streaming import stream_bundle, stream_file
 
     if is_bundle(source):
         return stream_bundle(os.fspath(source))  # type: ignore[arg-type]
@@ -163,11 +166,12 @@ def _count(
             paths, tokenizer=tokenizer, lowercase=lowercase, field=field, encoding_errors=encoding_errors,
             threads=threads, progress=progress,
         )  # fmt: skip
-        inputs = [(one.path, one.path if os.path.isfile(one.path) else None) for one in find_inputs(paths)]
+        inputs = [(label_of(one.path), one.path if os.path.isfile(one.path) else None) for one in find_inputs(paths)]
         files = [measured(path, name) for name, path in inputs]
     elif isinstance(counts, str | os.PathLike):
         counted = TokenCounts.load(counts)
-        files = [measured(os.fspath(counts), os.fspath(counts))]
+        path = os.fspath(counts)
+        files = [measured(None if is_url(path) else path, label_of(path))]
     else:
         counted = TokenCounts.of(counts) if isinstance(counts, Mapping) else counts
     total = int(counted.counts.sum()) if len(counted.counts) else 0

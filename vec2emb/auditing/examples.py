@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..corpus.inputs import PARQUET, Input, PathsLike, find_inputs, is_url, open_raw
+from ..corpus.inputs import PARQUET, Input, PathsLike, find_inputs, open_raw
 from ..corpus.settings import FIELD
 from ..errors import InputError
 from ..sources import open_source
+from ..urls import is_url, label_of
 from .results import Source
 
 WORDS = 20  # that examples are looked for
@@ -108,7 +109,7 @@ def _column(path: str, field: str) -> Iterator[str]:
     from ..corpus.tables import parquet_file
 
     if is_url(path):
-        raise InputError("no-examples", "examples are not looked up in Parquet behind a URL", path=path)
+        raise InputError("no-examples", "examples are not looked up in Parquet behind a URL", path=label_of(path))
     with open_raw(path) as file:
         for batch in parquet_file(file, path).iter_batches(columns=[field]):
             yield from (text for text in batch.column(0).to_pylist() if isinstance(text, str))

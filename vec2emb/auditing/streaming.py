@@ -20,6 +20,7 @@ from ..report import collect_warnings
 from ..selection import RowEvent, Rules, Selection
 from ..sources import SourceLike
 from ..table import stored_rows
+from ..urls import is_url, label_of, plain
 from ..vocabulary import Lookup
 from .geometry import COPY, MADE, Geometry
 from .health_figures import Example, Fault
@@ -73,14 +74,6 @@ class Streamed:
     again: SourceLike | None = None
 
 
-def is_bundle(source: SourceLike) -> bool:
-    """Whether a source is to be opened as a bundle."""
-    if not isinstance(source, str | os.PathLike):
-        return False
-    path = os.fspath(source)
-    return os.path.isdir(path) or path.endswith(".safetensors")
-
-
 class _Observed(Selection):
     """Every row of the file in its order, and notes of those that do not load."""
 
@@ -122,6 +115,7 @@ def stream_file(source: SourceLike, options: ReadOptions) -> Streamed:
         engine = opened.engine(selection, geometry.write, options.threads)
         with progress_of(options.progress, opened.source.name) as show:
             counts = engine.run(lambda: (opened.source.consumed, opened.source.size), show)
+        opened.source.resume()
         if counts.limited:
             opened.source.finish()
         opened.source.check_unchanged()
@@ -149,7 +143,7 @@ def stream_file(source: SourceLike, options: ReadOptions) -> Streamed:
             duplicates=selection.duplicates,
             duplicate_examples=selection.duplicate_examples,
             warnings=warnings,
-            again=source if path is not None else None,
+            again=source if path is not None or is_url(source) else None,
         )
 
 
@@ -166,6 +160,12 @@ def stream_bundle(path: str) -> Streamed:
     """
     from ..verification import verify
 
+    path = plain(path)
+    name = label_of(path)
+    if is_url(path):
+        from ..fetching import cached
+
+        path = cached(path)
     checks = {check["check"]: check["found"] for check in verify(path).checks}
     bundle, vocab = open_bundle(path)
     made, copies = made_rows(bundle), borrowed_rows(bundle)
@@ -180,7 +180,7 @@ def stream_bundle(path: str) -> Streamed:
         geometry.add(start, stored_rows(bundle, start, stop), flags[start:stop])
     geometry.finish()
     return Streamed(
-        name=path,
+        name=name,
         kind="bundle",
         format=str(bundle.facts["dtype"]),
         compression="none",
@@ -209,8 +209,8 @@ def check_is_vectors(source: SourceLike, options: ReadOptions) -> None:
 
 
 def _path_of(source: SourceLike) -> str | None:
-    """The path of a source that can be opened again."""
-    if isinstance(source, str | os.PathLike) and os.path.isfile(path := os.fspath(source)):
+    """The path of a source of this machine that can be opened again."""
+    if isinstance(source, str | os.PathLike) and os.path.isfile(path := plain(os.fspath(source))):
         return path
     return None
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 
 from ..filesystem import writing
+from ..urls import local_only
 from .outcome import Audit
 from .results import Source
 
@@ -55,6 +56,7 @@ def _cell(token: str) -> str:
 
 
 def _write(path: str, text: str) -> None:
+    local_only(path, "a file of an audit")
     temporary = f"{path}.{os.getpid()}.tmp"
     with writing(path):
         try:

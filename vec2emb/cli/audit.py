@@ -100,7 +100,9 @@ def _command() -> str:
     import shlex
     import sys
 
-    return shlex.join(["vec2emb", *sys.argv[1:]])
+    from ..urls import cleaned
+
+    return cleaned(shlex.join(["vec2emb", *sys.argv[1:]]))
 
 
 def _show(found: Any) -> None:

@@ -36,6 +36,7 @@ POSITIONS, TRAINING = "Positions", "Training"
 @click.argument("extra", nargs=-1, metavar="")
 @option(INPUT, "--member", metavar="NAME",
         help="Of an archive, the member to read.  [default: its only table, or that of --dim]")  # fmt: skip
+@option(INPUT, "--sha256", metavar="HEX", help="SHA-256 that SOURCE must have, as it lies there.")
 @option(INPUT, "--format", type=click.Choice(FORMATS), default="auto",
         show_default=True,
         help="What SOURCE is: word2vec has a header (fastText .vec too), glove has none.")  # fmt: skip
@@ -106,7 +107,13 @@ POSITIONS, TRAINING = "Positions", "Training"
         help="Record which rows train: all, none, new (special tokens that were set, and missing words), or a FILE of "
              "words.  [default: all]")  # fmt: skip
 @option(TRAINING, "--freeze", is_flag=True, help="Short for --train-rows none.")
-@option(OUTPUT, "-o", "--output", metavar="OUT", help="A folder, or NAME.safetensors.  [required]")
+@option(
+    OUTPUT,
+    "-o",
+    "--output",
+    metavar="OUT",
+    help="A folder, or NAME.safetensors; also at a URL, as s3://BUCKET/NAME.  [required]",
+)
 @option(OUTPUT, "--dtype", type=click.Choice(["float32", "float16", "bfloat16"]), default="float32", show_default=True,
         help="Type of the stored rows.")  # fmt: skip
 @option(OUTPUT, "--key-style", type=click.Choice(list(STYLES)), default="plain", show_default=True,
@@ -142,7 +149,7 @@ def convert(
 ) -> None:
     """Turn SOURCE, a file of word vectors, into a bundle that PyTorch loads.
 
-    SOURCE is a path, compressed or not, or - for standard input. The bundle is a safetensors state dict, its
+    SOURCE is a path or URL, compressed or not, or - for standard input. The bundle is a safetensors state dict, its
     vocabulary, row for row, and its settings.
     """
     from ..pipeline import convert as run
@@ -241,7 +248,7 @@ def _python(report: Any) -> list[str]:
     """The lines that load what was written."""
     padding = f", padding_idx={report.padding_idx}" if report.padding_idx is not None else ""
     load = "load_text_embedding" if report.positions or report.scale else "load_embedding"
-    if load != "load_embedding" or report.keys != ["weight"] or report.train in ("new", "rows"):
+    if "://" in report.path or load != "load_embedding" or report.keys != ["weight"] or report.train in ("new", "rows"):
         return [
             "import vec2emb",
             f"from vec2emb.torch import {load}",

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..choices import REPLACE, check_choice
 from ..errors import OutputError, printable
+from ..urls import local_only
 from ..vocab_text import write
 from .counting import count_tokens
 from .counts import TokenCounts
@@ -86,6 +87,7 @@ def build_vocab(
     TokenCounts.of({}).kept(min_count, max_size)  # refuses numbers that cannot be, before anything is read
     if counts_path is not None:
         check_name(counts_path)
+    local_only(path, "a vocabulary that is written")
     for target in filter(None, (path, counts_path)):
         _check_target(target, if_exists)
     counts = count_tokens(paths, **counting)

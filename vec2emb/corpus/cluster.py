@@ -17,8 +17,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import MissingPackageError, TryAgainError, UsageError, Vec2embError
+from ..remote import filesystem
+from ..urls import is_url
 from .counts import TokenCounts
-from .inputs import Input, Piece, cut, filesystem, is_url
+from .inputs import Input, Piece, cut
 from .local import cores
 from .merging import merge_files
 from .settings import Settings

@@ -5,13 +5,12 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator
-from io import FileIO
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from ..compression import HEAD, codec_of
-from ..errors import InputError, MissingPackageError, TryAgainError, UsageError
+from ..errors import InputError, UsageError
+from ..urls import is_url, label_of, name_of, plain
 
-RawFile = BinaryIO | FileIO  # that can be read at any place
 PathsLike = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 PARQUET = b"PAR1"  # what such a file starts with
@@ -36,7 +35,7 @@ class Input(NamedTuple):
     @property
     def is_packed(self) -> bool:
         """Whether its name says that it is compressed."""
-        return self.path.lower().endswith(_PACKED)
+        return _name(self.path).endswith(_PACKED)
 
 
 class Piece(NamedTuple):
@@ -56,11 +55,6 @@ class Piece(NamedTuple):
         return self.stop is None
 
 
-def is_url(path: str) -> bool:
-    """Whether a path has to be opened through fsspec."""
-    return "://" in path
-
-
 def find_inputs(paths: PathsLike) -> list[Input]:
     """All files that the paths name, in their order; those of a folder or pattern sorted by name.
 
@@ -76,10 +70,10 @@ def find_inputs(paths: PathsLike) -> list[Input]:
     if not given:
         raise UsageError("no-corpus", "no file is given to count in")
     found = []
-    for path in [os.fspath(path) for path in given]:
+    for path in [plain(os.fspath(path)) for path in given]:
         files = list(_remote(path) if is_url(path) else _local(path))
         if not files:
-            raise InputError("empty-corpus", "no file is there to count in", path=path)
+            raise InputError("empty-corpus", "no file is there to count in", path=label_of(path))
         found += files
     return found
 
@@ -110,62 +104,35 @@ def _input(path: str) -> Input:
 
 
 def _remote(url: str) -> Iterator[Input]:
-    system, path = filesystem(url)
-    try:
-        if _PATTERN & set(path):
-            listing = system.glob(path, detail=True)
-        elif system.isdir(path):
-            listing = system.find(path, detail=True)
-        else:
-            listing = {path: system.info(path)}
-    except FileNotFoundError:
-        raise InputError("not-found", "there is no such file", path=url) from None
-    except Exception as error:  # whatever the network's library has: the next try may be luckier
-        raise TryAgainError("network", f"the file system does not answer ({error})", path=url) from error
-    for name, info in sorted(listing.items()):
-        if info.get("type") != "directory" and not name.rpartition("/")[2].startswith("."):
-            yield Input(system.unstrip_protocol(name), _kind(name), info.get("size"))
+    """The files of a URL. One of a web server is a file, unless it ends with `/` or its path holds `*`."""
+    from ..remote import listed
+
+    listing = listed(url, _PATTERN)
+    if listing is None:  # a file of a web server, of which opening it tells all that there is to know
+        with open_raw(url) as file:
+            yield Input(url, _kind(url), file.size)
+        return
+    for one, size in listing:
+        if not _name(one).startswith("."):
+            yield Input(one, _kind(one), size)
 
 
-def filesystem(url: str) -> tuple[Any, str]:
-    """The fsspec file system of a URL, and the path in it.
-
-    Raises:
-        MissingPackageError: fsspec, or what it needs for this protocol, is not there.
-        UsageError: there is no such protocol.
-    """
-    try:
-        import fsspec
-    except ImportError:
-        raise MissingPackageError.of("fsspec", "remote", "reading a URL") from None
-    try:
-        system, path = fsspec.core.url_to_fs(url)
-    except ImportError as error:
-        protocol = url.partition("://")[0]
-        raise MissingPackageError.of(str(error.name or error), "remote", f"reading {protocol}://") from None
-    except ValueError as error:
-        raise UsageError("unknown-protocol", f"the URL cannot be read ({error})", found=url) from None
-    return system, path
-
-
-def open_raw(path: str) -> RawFile:
-    """A file of this machine or behind a URL, opened for reading bytes, seekable.
+def open_raw(path: str) -> Any:
+    """A file of this machine or behind a URL, opened for reading bytes; seekable, unless a server does not have that.
 
     Raises:
         InputError: there is no such file, or it cannot be opened.
         TryAgainError: the network fails.
     """
+    if is_url(path):
+        from ..remote import open_remote
+
+        return open_remote(path)
     try:
-        if not is_url(path):
-            return open(path, "rb", buffering=0)
-        system, name = filesystem(path)
-        file: RawFile = system.open(name, "rb")
-        return file
+        return open(path, "rb", buffering=0)
     except FileNotFoundError:
         raise InputError("not-found", "there is no such file", path=path) from None
     except OSError as error:
-        if is_url(path):
-            raise TryAgainError("network", f"the file cannot be read ({error})", path=path) from error
         raise InputError("cannot-open", f"the file cannot be opened ({error.strerror})", path=path) from error
 
 
@@ -180,7 +147,9 @@ def cut(inputs: Iterable[Input], size: int) -> Iterator[Piece]:
             continue
         with open_raw(one.path) as file:
             head = file.read(HEAD)
-            if head.startswith(PARQUET):
+            if not file.seekable():
+                yield Piece(one.path, one.kind)
+            elif head.startswith(PARQUET):
                 yield from _row_groups(one.path, file, size)
             elif codec_of(head) is not None:
                 yield Piece(one.path, one.kind)
@@ -189,7 +158,7 @@ def cut(inputs: Iterable[Input], size: int) -> Iterator[Piece]:
                     yield Piece(one.path, one.kind, start, min(start + size, one.size))
 
 
-def _row_groups(path: str, file: RawFile, size: int) -> Iterator[Piece]:
+def _row_groups(path: str, file: Any, size: int) -> Iterator[Piece]:
     from .tables import parquet_file
 
     metadata = parquet_file(file, path).metadata
@@ -201,8 +170,13 @@ def _row_groups(path: str, file: RawFile, size: int) -> Iterator[Piece]:
             start, held = group + 1, 0
 
 
+def _name(path: str) -> str:
+    """The base name, in lower case."""
+    return (name_of(path) if is_url(path) else os.path.basename(path)).lower()
+
+
 def _kind(path: str) -> str:
-    name = path.lower()
+    name = _name(path)
     for suffix in _PACKED:
         name = name.removesuffix(suffix)
     return "json" if name.endswith(_JSON) else "text"

@@ -7,11 +7,12 @@ import io
 import os
 import tempfile
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 from ..errors import InputError, SourceError
 from ..sources import Source, open_source
-from .inputs import PARQUET, Piece, RawFile, is_url, open_raw
+from ..urls import label_of
+from .inputs import PARQUET, Piece, open_raw
 from .settings import FIELD, Settings
 from .splitting import splitter_of
 from .tables import arrow, parquet_file
@@ -107,10 +108,7 @@ def open_piece(piece: Piece, settings: Settings) -> Reader:
     if piece.kind == "parquet":
         return _ParquetReader(open_raw(piece.path), piece, settings.field or FIELD)
     with contextlib.ExitStack() as opened:
-        where: str | BinaryIO = piece.path
-        if is_url(piece.path):
-            where = cast("BinaryIO", opened.enter_context(_Part(open_raw(piece.path), piece.path)))
-        source = opened.enter_context(open_source(where))
+        source = opened.enter_context(open_source(piece.path))
         head = source.read(len(PARQUET))
         source.unread(head)
         if head == PARQUET and piece.path != "-":
@@ -190,12 +188,12 @@ def _put(buffer: bytearray, start: int, data: bytes | memoryview) -> None:
 class _ParquetReader:
     """Rows of the column that holds text."""
 
-    def __init__(self, file: RawFile, piece: Piece, column: str) -> None:
-        self._label = piece.path
+    def __init__(self, file: Any, piece: Piece, column: str) -> None:
+        self._label = label_of(piece.path)
         self._file = file
         self._row = 0
         try:
-            self._opened = parquet_file(file, piece.path)
+            self._opened = parquet_file(file, self._label)
             self._batches = self._rows_of(column, piece)
         except BaseException:
             file.close()
@@ -207,7 +205,7 @@ class _ParquetReader:
             raise InputError(
                 "field-missing",
                 f"there is no column {column!r}",
-                path=piece.path,
+                path=self._label,
                 found=", ".join(names),
                 hint="name the one that holds text with field= or --field",
             )
@@ -218,7 +216,7 @@ class _ParquetReader:
 
     @property
     def consumed(self) -> int:
-        return self._file.tell() if not self._file.closed else 0
+        return int(self._file.tell()) if not self._file.closed else 0
 
     def read(self, buffer: bytearray) -> Block | None:
         try:
@@ -239,7 +237,7 @@ class _ParquetReader:
 class _Part(io.RawIOBase):
     """The bytes from `start` on, up to `stop`, of a file that is closed with it."""
 
-    def __init__(self, file: RawFile, name: str, start: int = 0, stop: int | None = None) -> None:
+    def __init__(self, file: Any, name: str, start: int = 0, stop: int | None = None) -> None:
         self.name = name
         self._file = file
         self._left = None if stop is None else stop - start
@@ -264,31 +262,35 @@ def _range_of(piece: Piece, separators: bytes) -> tuple[Source, int]:
     file = open_raw(piece.path)
     try:
         start, stop = (boundary(file, at, separators) for at in (piece.start, piece.stop))
-        return Source(_Part(file, piece.path, start, stop), piece.path, piece.path, None, owned=True), start
+        label = label_of(piece.path)
+        return Source(_Part(file, label, start, stop), label, label, None, owned=True), start
     except BaseException:
         file.close()
         raise
 
 
-def boundary(file: RawFile, at: int, separators: bytes) -> int:
+def boundary(file: Any, at: int, separators: bytes) -> int:
     """The first place from `at` on that has a separator in front of it; the file's end if there is none."""
     if at == 0:
         return 0
     place = at - 1
     file.seek(place)
     while chunk := file.read(1 << 16):
-        hits = [hit for hit in (chunk.find(separator) for separator in separators) if hit >= 0]
+        hits: list[int] = [hit for hit in (chunk.find(separator) for separator in separators) if hit >= 0]
         if hits:
             return place + min(hits) + 1
         place += len(chunk)
     return place
 
 
-def _seekable(source: Source, path: str) -> RawFile:
+def _seekable(source: Source, path: str) -> Any:
     """A file that can be read at any place: the source's own, or a copy on disk of what it decompresses to."""
     if source.compression == "none" and source.member is None:
-        source.close()
-        return open_raw(path)
+        file = open_raw(path)
+        if file.seekable():
+            source.close()
+            return file
+        file.close()
     copy = tempfile.TemporaryFile()  # noqa: SIM115 - the reader closes it
     buffer = bytearray(BLOCK)
     with source:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..choices import ENCODING_ERRORS, check_choice
 from ..errors import InputError, UsageError
+from ..urls import is_url, label_of, name_of
 
 FIELD = "text"  # of JSON lines and Parquet files, where no other is named
 
@@ -48,13 +49,24 @@ class Settings(NamedTuple):
         if kind != "hf":
             return cls(tokenizer, lowercase, field, encoding_errors)
         try:
-            with open(rest, encoding="utf-8") as file:
-                content = file.read()
+            if is_url(rest):
+                from ..remote import read_whole
+
+                content = read_whole(rest).decode()
+            else:
+                with open(rest, encoding="utf-8") as file:
+                    content = file.read()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise InputError("cannot-open", f"the tokenizer cannot be read ({reason})", path=rest) from error
+            raise InputError("cannot-open", f"the tokenizer cannot be read ({reason})", path=label_of(rest)) from error
         # The base name is what gets recorded: where the file lay says nothing about the counts.
-        return cls(f"hf:{os.path.basename(rest)}", lowercase, field, encoding_errors, content)
+        return cls(
+            f"hf:{name_of(rest) if is_url(rest) else os.path.basename(rest)}",
+            lowercase,
+            field,
+            encoding_errors,
+            content,
+        )
 
     @property
     def handler(self) -> str:

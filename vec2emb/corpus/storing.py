@@ -17,7 +17,9 @@ import numpy as np
 from .._kernel import TokenCounter
 from ..errors import InputError, OutputError, UsageError, VocabularyError, shown
 from ..filesystem import writing
+from ..urls import is_url, label_of, local_only, name_of
 from ..vocab_text import check_utf8, read
+from .inputs import open_raw
 from .tables import blob_of, parquet_file, slices, table_of, write_parquet
 
 if TYPE_CHECKING:
@@ -29,14 +31,23 @@ SUFFIXES = (".parquet", ".tsv")
 
 def check_name(path: str) -> None:
     """Refuse a name that does not say what the file is to be."""
-    if not path.lower().endswith(SUFFIXES):
+    if not _name(path).endswith(SUFFIXES):
         raise UsageError(
-            "counts-suffix", "counts are a .parquet or a .tsv file", expected=" or ".join(SUFFIXES), found=shown(path)
+            "counts-suffix",
+            "counts are a .parquet or a .tsv file",
+            expected=" or ".join(SUFFIXES),
+            found=shown(label_of(path)),
         )
+
+
+def _name(path: str) -> str:
+    """The base name, in lower case."""
+    return (name_of(path) if is_url(path) else os.path.basename(path)).lower()
 
 
 def save(path: str, blob: memoryview, counts: NDArray[np.int64], facts: dict[str, Any], replace: bool) -> None:
     """Write tokens, their counts, int64[distinct], and where the format has a place for them facts on both."""
+    local_only(path, "a file of counts that is written")
     check_name(path)
     if not replace and os.path.lexists(path):
         raise _exists(path)
@@ -91,7 +102,7 @@ def load(path: str) -> tuple[TokenCounter, dict[str, Any]]:
     check_name(path)
     counter = TokenCounter()
     facts: dict[str, Any] = {}
-    if path.lower().endswith(".tsv"):
+    if _name(path).endswith(".tsv"):
         rows = _read_tsv(counter, path)
     else:
         rows, facts = _read_parquet(counter, path)
@@ -125,11 +136,8 @@ def _check_types(batch: Any) -> None:
 
 
 def _read_parquet(counter: TokenCounter, path: str) -> tuple[int, dict[str, Any]]:
-    try:
-        file = open(path, "rb")  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise InputError("cannot-open", f"the file cannot be opened ({error.strerror})", path=path) from error
-    with file:
+    with open_raw(path) as file:
+        path = label_of(path)
         opened = parquet_file(file, path)
         names = opened.schema_arrow.names
         if not {"token", "count"} <= set(names):

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from .._kernel import TokenCounter
-from .inputs import Piece, filesystem, is_url
+from ..remote import filesystem
+from ..urls import is_url
+from .inputs import Piece
 from .reading import Blocks
 from .settings import Settings
 from .tables import arrow, blob_of, slices, table_of, write_parquet

@@ -8,8 +8,9 @@ from typing import Any
 
 from ..errors import UsageError
 from ..progress import ProgressLike
-from ..publishing import Target
 from ..special import SpecialLike, arrange
+from ..targets import target_of
+from ..urls import is_url, name_of, plain
 from ..wordlist import WordList
 from .counting import count_tokens
 from .counts import TokenCounts
@@ -50,7 +51,8 @@ def words_of(
         counts = count_tokens(
             given, tokenizer=tokenizer, lowercase=lowercase, field=field, threads=threads, progress=progress
         )
-        names = [os.path.basename(os.fspath(path).rstrip("/")) for path in given]
+        paths = [plain(os.fspath(path)) for path in given]
+        names = [name_of(path) if is_url(path) else os.path.basename(path.rstrip("/")) for path in paths]
     own = [special.token for special in arrange(pad, unk, None, specials)]
     facts: dict[str, Any] = {
         "names": names,
@@ -68,6 +70,6 @@ def words_of(
 def refuse_early(output: str | os.PathLike[str] | None, if_exists: str) -> None:
     """Refuse a target before the corpus is read, unless a run that was interrupted has left something to heal."""
     if output is not None:
-        target = Target(output)
+        target = target_of(output)
         if not any(map(os.path.lexists, (target.hidden, target.aside, target.lock))):
             target.check(if_exists)

@@ -1,0 +1,142 @@
+"""Bundles behind URLs: downloaded once, checked, and opened from there.
+
+What `vec2emb.json` says names the download: it holds the checksums of the other two files, so the same settings are
+the same bundle, wherever they come from. It is put into `$VEC2EMB_CACHE`, else the user's folder for caches, complete
+or not at all, and may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+from .errors import BundleError, InputError
+from .publishing import CONFIG, MODEL, VOCAB
+from .remote import open_remote, read_whole
+from .urls import joined, label_of, name_of
+
+_PIECE = 1 << 20
+
+
+def cached(url: str) -> str:
+    """The folder of this machine that has the bundle behind a URL; downloaded unless it is there already.
+
+    Raises:
+        InputError: there is no bundle, or the server refuses.
+        BundleError: its files are not those that its vec2emb.json names.
+        TryAgainError: the network fails.
+    """
+    urls = _files_of(url)
+    config = _read_config(urls, url)
+    root = _root()
+    folder = os.path.join(root, hashlib.sha256(config).hexdigest()[:32])
+    if os.path.isdir(folder):
+        return folder
+    os.makedirs(root, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="part-", dir=root) as above:
+        part = os.path.join(above, "bundle")
+        os.mkdir(part)
+        recorded = _recorded(config, url)
+        for name in (VOCAB, MODEL):
+            found = _download(urls[name], os.path.join(part, name))
+            if found != recorded[name]:
+                raise BundleError(
+                    "bundle-damaged", f"{name_of(urls[name])} is not the one that {CONFIG} names", path=label_of(url),
+                    expected="{} bytes, sha256 {}".format(*recorded[name]), found="{} bytes, sha256 {}".format(*found),
+                    hint="an upload that failed or is under way? Upload the bundle again",
+                )  # fmt: skip
+        with open(os.path.join(part, CONFIG), "wb") as file:
+            file.write(config)
+        try:
+            os.rename(part, folder)
+        except OSError:  # somebody was faster
+            if not os.path.isdir(folder):
+                raise
+    return folder
+
+
+@contextlib.contextmanager
+def downloaded(url: str) -> Iterator[str]:
+    """A copy of a bundle as it is, damaged or not, in a folder for temporary files.
+
+    Raises:
+        InputError: there is no bundle.
+        TryAgainError: the network fails.
+    """
+    urls = _files_of(url)
+    folder = tempfile.mkdtemp(prefix="vec2emb-")
+    try:
+        with open(os.path.join(folder, CONFIG), "wb") as file:
+            file.write(_read_config(urls, url))
+        for name in (VOCAB, MODEL):
+            try:
+                _download(urls[name], os.path.join(folder, name))
+            except InputError as error:
+                if error.code != "not-found":  # else whoever looks at the copy says what is missing
+                    raise
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _root() -> str:
+    """The folder of all downloads."""
+    above = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.environ.get("VEC2EMB_CACHE") or os.path.join(above, "vec2emb")
+
+
+def _files_of(url: str) -> dict[str, str]:
+    """The URL of each file of a bundle."""
+    name = name_of(url)
+    if not name.endswith(".safetensors"):
+        return {name: joined(url, name) for name in (MODEL, VOCAB, CONFIG)}
+    head, _, tail = url.rpartition(".safetensors")
+    if name == MODEL:
+        head = head.removesuffix(MODEL.removesuffix(".safetensors"))
+        return {MODEL: url, VOCAB: f"{head}{VOCAB}{tail}", CONFIG: f"{head}{CONFIG}{tail}"}
+    return {MODEL: url, VOCAB: f"{head}.vocab.txt{tail}", CONFIG: f"{head}.vec2emb.json{tail}"}
+
+
+def _read_config(urls: dict[str, str], url: str) -> bytes:
+    try:
+        return read_whole(urls[CONFIG])
+    except InputError as error:
+        if error.code not in ("not-found", "is-a-folder"):
+            raise
+        raise InputError(
+            "not-a-bundle", "this is no bundle", path=label_of(url), expected=f"{label_of(urls[CONFIG])} beside it"
+        ) from None
+
+
+def _recorded(config: bytes, url: str) -> dict[str, tuple[int, str]]:
+    """Bytes and sha256 that the files should have."""
+    found: dict[str, tuple[int, str]] = {}
+    try:
+        files: dict[str, Any] = json.loads(config)["files"]
+        for key, facts in files.items():
+            name = MODEL if key.endswith(".safetensors") else VOCAB
+            found[name] = int(facts["bytes"]), str(facts["sha256"])
+        return {name: found[name] for name in (MODEL, VOCAB)}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BundleError(
+            "bundle-config", f"the settings do not say what the files should be ({type(error).__name__})",
+            path=label_of(url),
+        ) from None  # fmt: skip
+
+
+def _download(url: str, path: str) -> tuple[int, str]:
+    """Copy a file; its bytes and sha256."""
+    digest, size, buffer = hashlib.sha256(), 0, memoryview(bytearray(_PIECE))
+    with open_remote(url) as source, open(path, "xb") as file:
+        while count := source.readinto(buffer):
+            file.write(buffer[:count])
+            digest.update(buffer[:count])
+            size += count
+        source.check_unchanged()
+    return size, digest.hexdigest()
