@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -411,4 +410,7 @@ def test_the_command(tmp_path: Path, half: Path) -> None:
     assert json.loads(told.stdout)["added"] == 2
     refused = run("extend", half, "--tokens", "x", "-o", tmp_path / "no")
     assert (refused.returncode, refused.stderr[:22]) == (2, b"error[rows-from-where]")
-    shutil.rmtree(out)
+    refused = run("extend", half, "--tokens", "x,,y", "--missing", "zeros", "-o", tmp_path / "no")
+    assert refused.stderr.startswith(
+        b"error[tokens-form]: a word between commas is empty: found 'x,,y'; words with commas"
+    )

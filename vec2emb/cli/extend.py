@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ..choices import BAD_ROWS, DUPLICATES, FORMATS, IF_EXISTS, NONFINITE
+from ..errors import UsageError
 from .output import HeadedCommand, emit, option, tell, token, warnings_said
 
 WORDS, ROWS, TRAINING, OUTPUT, MACHINE = "Words", "Rows", "Training", "Output", "Machine"
@@ -59,10 +60,14 @@ def extend(bundle: str, output: str, tokens: str | None, with_json: bool, quiet:
     """Write BUNDLE with more words: its rows keep their ids and their bits, the new ones stand behind them."""
     from ..extending import extend as run
 
-    with warnings_said():
-        done = run(
-            bundle, output, tokens=None if tokens is None else tokens.split(","), progress=not quiet, **options
+    words = None if tokens is None else tokens.split(",")
+    if words is not None and "" in words:
+        raise UsageError(
+            "tokens-form", "a word between commas is empty", found=repr(tokens),
+            hint="words with commas in them come from a file: --vocab FILE",
         )  # fmt: skip
+    with warnings_said():
+        done = run(bundle, output, tokens=words, progress=not quiet, **options)
     if with_json:
         emit(done.to_dict())
     elif not quiet:
