@@ -374,7 +374,7 @@ def test_a_file_of_such_a_name_is_a_file(tmp_path: Path, monkeypatch: pytest.Mon
     assert str(error).endswith("a URL is given as a string, as a Path has but one slash")
 
 
-class Hub(fsspec.AbstractFileSystem):
+class Hub(fsspec.AbstractFileSystem):  # type: ignore[misc]
     """The part of huggingface_hub's file system that reading needs: `open` in ranges, and facts of large files."""
 
     protocol = "hf"
@@ -398,7 +398,7 @@ def test_hub(local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert refusal(lambda: vec2emb.read_vectors(f"hf://org/repo/{NAME}")).code == "checksum-differs"
 
 
-class Flaky(fsspec.AbstractFileSystem):
+class Flaky(fsspec.AbstractFileSystem):  # type: ignore[misc]
     """Fails now and then, and may change."""
 
     protocol = "flaky"
