@@ -39,7 +39,6 @@ REFUSED = {
     "w2v_keyedvectors_load_test.modeldata": ("invalid-utf8", "e3 83"),
     # Five tokens are not UTF-8; gensim fails too unless it is told to replace them.
     "pang_lee_polarity_fasttext.vec": ("invalid-utf8", "line "),
-    "crime-and-punishment.bin": ("is-fasttext-bin", "a fastText model"),
     "lee_fasttext": ("is-pickle", "a Python pickle"),
 }
 

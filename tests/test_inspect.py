@@ -187,5 +187,5 @@ def test_what_is_none_of_these(name: str, content: bytes | None, code: str | Non
 def test_a_folder_without_a_bundle(tmp_path: Path) -> None:
     with pytest.raises(Vec2embError) as caught:
         vec2emb.inspect(tmp_path)
-    assert caught.value.code == "not-a-bundle"
+    assert caught.value.code == "is-a-folder"
     assert os.listdir(tmp_path) == []

@@ -592,6 +592,48 @@ def test_binary_dim_beyond_all_reason_finds_nothing(kernel: ModuleType) -> None:
 # The index.
 
 
+def test_scan_tokens(kernel: ModuleType) -> None:
+    """Worked by hand: lines of tokens, whose vectors are rows of 2 x 4 bytes that stand elsewhere."""
+    data = b"the\n\n\xff\xfe\na b\tc \nx\0y\nc\rr\nbeyond"
+    size = len(data) - len(b"beyond")
+    rows = kernel.Rows()
+    kernel.scan_tokens(data, size, 2, 4, rows)
+    assert rows.tokens(data) == [b"the", b"", b"\xff\xfe", b"a b\tc ", b"x\0y", b"c\rr"]
+    assert faults(rows) == [
+        (0, 0, 0), (Fault.EMPTY_TOKEN, 4, 4), (Fault.INVALID_UTF8, 5, 7), (0, 0, 0), (Fault.NUL_IN_TOKEN, 15, 18),
+        (0, 0, 0),
+    ]  # fmt: skip
+    assert rows.tally(Note.CR_IN_TOKEN) == (1, 5)
+    assert (rows.lines, rows.place(3)) == (6, (3, 8, 14))
+    kernel.scan_tokens(data, size, 2, 4, rows, False)
+    assert rows.fault_of(2) == (0, 0, 0)
+    kernel.scan_tokens(data, 0, 2, 4, rows)
+    assert rows.count == 0
+
+
+@pytest.mark.parametrize(("width", "kind"), [(2, "f2"), (4, "f4"), (8, "f8")])
+@pytest.mark.parametrize("order", "<>")
+def test_fill_from_a_matrix(kernel: ModuleType, width: int, kind: str, order: str) -> None:
+    """Kept rows come from their row of the matrix; the others are not looked at."""
+    matrix = np.array([[1, 2], [np.nan, 9], [3, 4.5], [np.inf, 0]], order + kind)
+    rows = kernel.Rows()
+    kernel.scan_tokens(b"a\nb\nc\nd\n", 8, 2, width, rows)
+    rows.keep_these([0, 2])
+    out = bytearray(16)
+    big = order == ">"
+    assert kernel.fill_binary(matrix.tobytes(), rows, 0, 2, out, 2, width, big, Nonfinite.ERROR, False, NO_LIMIT) == -1
+    assert np.frombuffer(out, np.float32).tolist() == [1, 2, 3, 4.5]
+    kernel.check_binary(matrix.tobytes(), rows, 2, width, big, Nonfinite.ERROR, False, NO_LIMIT)
+    assert [fault for fault, _, _ in faults(rows)] == [0, Fault.NONFINITE_VALUE, 0, Fault.NONFINITE_VALUE]
+    assert rows.fault_of(1) == (Fault.NONFINITE_VALUE, 2 * width, 3 * width)
+
+
+@pytest.mark.parametrize(("size", "dim", "width"), [(4, 2, 4), (5, 2, 4), (-1, 2, 4), (3, 0, 4), (3, 2, 3)])
+def test_scan_tokens_refuses(kernel: ModuleType, size: int, dim: int, width: int) -> None:
+    with pytest.raises(ValueError, match=r"a block|dim|width"):
+        kernel.scan_tokens(b"a\nbc", size, dim, width, kernel.Rows())
+
+
 def test_index_gives_ids_in_order(kernel: ModuleType) -> None:
     index = kernel.TokenIndex()
     assert [index.add(token) for token in (b"a", b"", b"b", b"a", b"A")] == [0, 1, 2, 0, 3]

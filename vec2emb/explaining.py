@@ -32,6 +32,7 @@ _INITS = {
     "zeros": "zeros",
     "mean": "the mean of the file's rows",
     "normal": "drawn from the normal distribution of the file's rows",
+    "subword": "composed of its character n-grams by the source's model",
     "uniform": "drawn evenly over the spread of the file's rows",
 }
 

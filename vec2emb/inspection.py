@@ -84,6 +84,7 @@ def inspect(
     path: SourceLike,
     *,
     member: str | None = None,
+    allow_pickle: bool = False,
     format: str = "auto",
     dim: int | None = None,
     encoding: str = "utf-8",
@@ -97,10 +98,9 @@ def inspect(
     """Say what a file of vectors, a bundle, or any safetensors file holds.
 
     Args:
-        path: what to look at, a path or a URL; a file of vectors may also be an open binary file or `-`. A URL that
-            ends with `/` or `.safetensors`, or names a folder of an object store, is that of a bundle.
-        member, format, dim, encoding, encoding_errors, binary_dtype, byte_order: as for `convert`, for a file of
-            vectors.
+        path: what to look at, a path or a URL: whatever `convert` takes, or any safetensors file. A URL that ends with
+            `/` or `.safetensors`, or names a folder of an object store, is that of a bundle.
+        member, allow_pickle, format, dim, encoding, encoding_errors, binary_dtype, byte_order: as for `convert`.
         sha256: what a file of vectors must have, as it lies there; all of it is read to see that.
         count: read all of a file of vectors: exact rows, duplicates, and every oddity; by default only its head is read
             and the rows are estimated.
@@ -113,7 +113,7 @@ def inspect(
     """
     options = ReadOptions(
         format, dim, None, "error", "keep", False, "float32",
-        encoding, encoding_errors, binary_dtype, byte_order, None, progress, member, sha256,
+        encoding, encoding_errors, binary_dtype, byte_order, None, progress, member, sha256, allow_pickle,
     )  # fmt: skip
     if isinstance(path, str | os.PathLike):
         label = plain(os.fspath(path))
@@ -153,6 +153,7 @@ def _inspect_vectors(path: SourceLike, options: ReadOptions, count: bool) -> Ins
             "rows": rows,
             "rows_are": "counted" if count else "from the header" if detected.header_rows else "estimated",
             "bytes": source.size,
+            **(opened.matrix.facts if opened.matrix is not None else {}),
             "first_tokens": [token.decode("utf-8", "backslashreplace") for token in first],
         }
         if count:

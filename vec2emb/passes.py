@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._kernel.codes import Nonfinite
 from .bundle import largest
-from .engine import BLOCK, Counts, Engine, Place, Policy, worker_count
+from .engine import BLOCK, Counts, Engine, Place, Policy, Reader, Tally, worker_count
 from .errors import HeaderError, InputError, UsageError, Vec2embWarning
 from .formats import ReadAs, detect, rows_reader, why_not_meant
+from .matrices.recognition import kind_of
 from .progress import ProgressLike, progress_of
 from .report import collect_warnings
 from .selection import Selection
-from .sources import SourceLike, open_source
+from .sources import Source, SourceLike, open_source
+
+if TYPE_CHECKING:
+    from .matrices.source import MatrixSource
 
 
 class ReadOptions(NamedTuple):
@@ -36,6 +40,7 @@ class ReadOptions(NamedTuple):
     progress: ProgressLike = False
     member: str | None = None
     sha256: str | None = None
+    allow_pickle: bool = False
 
     def policy(self) -> Policy:
         """What is done about odd rows and values.
@@ -56,7 +61,8 @@ class ReadOptions(NamedTuple):
 
     def recorded(self) -> dict[str, Any]:
         """The options that change what comes out."""
-        return {name: value for name, value in self._asdict().items() if name not in ("threads", "progress", "sha256")}
+        hidden = ("threads", "progress", "sha256", "allow_pickle")  # leave is given by a caller, never by what a bundle records
+        return {name: value for name, value in self._asdict().items() if name not in hidden}
 
     def read_as(self) -> ReadAs:
         """What detection is told."""
@@ -72,21 +78,40 @@ class Pass:
         source: the opened source.
         detected: what it was found to be.
         reader: its rows.
+        matrix: the source again, if it is one of words and a matrix; else None.
     """
 
     def __init__(self, source: SourceLike, options: ReadOptions) -> None:
         self._policy = options.policy()
         self._options = options
         read_as = options.read_as()
-        self.source = open_source(source, options.member, lambda head: why_not_meant(head, read_as), options.sha256)
+        self.source: Source | MatrixSource
+        self.reader: Reader
+        self.matrix: MatrixSource | None = None
+        kind = kind_of(source, options.allow_pickle) if read_as.format == "auto" else None
+        if kind is not None:
+            self._open_matrix(kind, source, read_as)
+            return
+        opened = self.source = open_source(source, options.member, lambda head: why_not_meant(head, read_as), options.sha256)
         try:
-            self.detected = detect(self.source, read_as)
+            self.detected = detect(opened, read_as)
             self.reader = rows_reader(
-                self.source, self.detected, read_as, block_bytes(worker_count(options.threads)), options.dtype
+                opened, self.detected, read_as, block_bytes(worker_count(options.threads)), options.dtype
             )
         except BaseException:
-            self.source.close()
+            opened.close()
             raise
+
+    def _open_matrix(self, kind: str, source: SourceLike, read_as: ReadAs) -> None:
+        from .matrices.opening import open_matrix
+        from .matrices.rows import MatrixRows
+
+        options = self._options
+        self.source = self.matrix = open_matrix(kind, source, read_as, options.member, options.sha256)
+        self.detected = self.matrix.detected()
+        self.reader = MatrixRows(
+            self.matrix, read_as, block_bytes(worker_count(options.threads)), options.dtype
+        )
 
     @property
     def expected_rows(self) -> int:
@@ -140,6 +165,34 @@ class Pass:
             counts = engine.run(lambda: (self.source.consumed, self.source.size), show)
         return counts, self.conclude(selection, counts)
 
+    def check_missing(self, missing: str) -> None:
+        """Refuse to make missing words of subwords where there are none.
+
+        Raises:
+            UsageError: the source has none.
+        """
+        if missing == "subword" and not (self.matrix is not None and self.matrix.has_subwords):
+            raise UsageError(
+                "no-subwords", "the source has no subwords to make missing words of", path=self.source.label,
+                expected="a fastText model trained with subwords (.bin)", found=self.detected.format,
+                hint="--missing normal, mean, uniform or zeros makes rows for them",
+            )  # fmt: skip
+
+    def composer(self) -> tuple[Callable[[list[str]], memoryview], Tally]:
+        """What makes rows of words that the source does not have, and a tally of those that have no subwords."""
+        from .matrices.rows import MatrixRows
+
+        reader, policy, lacking = self.reader, self._policy, Tally()
+        if not isinstance(reader, MatrixRows):
+            raise AssertionError("check_missing was not asked")
+
+        def compose(words: list[str]) -> memoryview:
+            made, count = reader.compose(words, policy.nonfinite, policy.unit_norm, policy.limit)
+            lacking.add(count, 0)
+            return memoryview(made)
+
+        return compose, lacking
+
     def conclude(self, selection: Selection, counts: Counts) -> list[Vec2embWarning]:
         """Compare the header with what was there; all that was odd.
 
@@ -162,7 +215,8 @@ class Pass:
             )
         selection.settle()
         missing_lf = self.reader.missing_lf and not counts.limited
-        found = collect_warnings(label, counts, selection, missing_lf, extra_unk)
+        own = () if self.matrix is None else self.matrix.own_specials()
+        found = collect_warnings(label, counts, selection, missing_lf, extra_unk, own)
         if not self.source.marks_end and not counts.limited:
             text = f"{label}: the server does not say where the file ends, so a cut cannot be told; sha256 would"
             found.append(Vec2embWarning("end-unknown", text, path=label))

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from .bundle import compare_with_existing
 from .bundlewriter import BundleWriter
-from .errors import InputError, UsageError, VocabularyError, shown
+from .engine import Tally
+from .errors import InputError, UsageError, Vec2embWarning, VocabularyError, shown
 from .expectations import Expectations, ExpectLike
 from .modelplan import ModelPlan, ScaleLike
-from .passes import ReadOptions, nowhere, open_pass
+from .passes import Pass, ReadOptions, nowhere, open_pass
 from .placement import Placement, planned_inits
 from .planning import Plan, check_missing
 from .positionplan import PositionPlan
@@ -39,6 +40,7 @@ def convert(
     *,
     member: str | None = None,
     sha256: str | None = None,
+    allow_pickle: bool = False,
     format: str = "auto",
     dim: int | None = None,
     limit: int | None = None,
@@ -91,10 +93,14 @@ def convert(
     """Turn a file of word vectors into a bundle: safetensors, vocabulary and settings, row for row.
 
     Args:
-        source: a path, a URL, `-` for standard input, or an open binary file; compression is seen through.
+        source: a path, a URL, `-` for standard input, or an open binary file; compression is seen through. Also the
+            path of a bundle, of a fastText model (`.bin`), an `.npz` or a folder of sentence-transformers or model2vec;
+            and in memory `(vectors, words)`, where vectors are an array, a tensor or an `nn.Embedding`, a `Table`, and
+            gensim's `KeyedVectors` and `FastText`.
         member: of a zip or tar archive, the member to read. None takes the only one that may be a table; of several,
-            the one of dimension `dim`.
+            the one of dimension `dim`. Of an `.npz`, the array of vectors.
         sha256: what the source must have, as it lies there, compressed and archived; else nothing is written.
+        allow_pickle: open a file that gensim saved (`.kv`, `.model`). It is a pickle, and can run any code.
         output: a folder, or NAME.safetensors for three files of that stem; also a URL of an object store. None only
             with `dry_run`.
         format: `auto`, `word2vec` (a header, then rows; also fastText `.vec`), `glove` (rows only) or
@@ -115,7 +121,8 @@ def convert(
         tokenizer, field: how the corpus is read, as in `count_tokens`.
         min_count: of the corpus, leave out tokens that come less often.
         max_size: of the corpus, keep at most so many tokens.
-        missing: the row of a word of `vocab` that the file lacks: `normal`, `mean`, `zeros`, `uniform`, or `error`.
+        missing: the row of a word of `vocab` that the file lacks: `normal`, `mean`, `zeros`, `uniform`, or `error`; of
+            a fastText model, `subword` composes it of its character n-grams.
         only: words to keep, in the order of the file; the others are left out.
         case_fallback: a word of `vocab` or `only` that the file lacks takes the row of its lower-case, capitalised or
             upper-case spelling.
@@ -176,7 +183,7 @@ def convert(
     begun = time.monotonic()
     read = ReadOptions(
         format, dim, limit, bad_rows, nonfinite, unit_norm, dtype,
-        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, sha256,
+        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, sha256, allow_pickle,
     )  # fmt: skip
     policy = read.policy()
     if corpus is not None:
@@ -202,7 +209,6 @@ def convert(
     position_plan = PositionPlan.asked(positions, max_positions, position_preset, train_positions, seed)
     model = ModelPlan.parse(position_plan, scale, key_style, word_key, position_key, tied_head)
     train = TrainRows.parse(train_rows, True if freeze else None) or TrainRows("all")
-    has_padding = any(special.role == "padding" for special in plan.specials)
     expected = Expectations.parse(expect)
     if dry_run:
         report = _rehearse(source, read, plan, missing, model, train)
@@ -219,22 +225,25 @@ def convert(
         RowReport(row_report, target) as row_lines,
         BundleWriter(publication, opened.detected.dim, dtype) as writer,
     ):
-        model.check(opened.detected.dim, has_padding)
+        _settle(opened, plan, missing)
+        model.check(opened.detected.dim, any(special.role == "padding" for special in plan.specials))
         selection = plan.selection(opened.expected_rows)
         row_lines.follow(selection)
         waiting = writer.waiting_rows() if selection.indirect else None
         placement = Placement(writer.rows, selection, waiting, policy.limit)
         counts, found = opened.run(selection, placement.write, place=placement.place)
         _refuse_missing(selection, missing, opened.source.label)
+        compose, lacking = opened.composer() if missing == "subword" else (None, None)
         with _explained(selection, opened.source.label):
-            inits = placement.finish(seed, missing)
+            inits = placement.finish(seed, missing, compose)
         report = Report(opened.source, opened.detected, counts, selection)
         report.describe_plan(dtype, missing, inits)
         entrance = model.make_table(report.dim, report.padding_idx)
         rows = (block for start, stop in report.rows_of_file() for block in writer.rows.blocks(start, stop))
         entrance = entrance.measure(rows, report.dim)
         report.describe_model(entrance, train)
-        report.warnings = [*found, *filter(None, [entrance.warning(target.label)])]
+        odd = [entrance.warning(target.label), _left_behind(opened), _without_subwords(opened, lacking)]
+        report.warnings = [*found, *filter(None, odd)]
         expected.check(report, None)
         announce(report.warnings, strict)
         options = {**read.recorded(), **plan.recorded(), "missing": missing, "seed": seed,
@@ -242,7 +251,7 @@ def convert(
                    "train_positions": train_positions, "scale": model.scale.asked, "train_rows": train.kind,
                    "key_style": key_style, "word_key": word_key, "position_key": position_key,
                    "tied_head": tied_head}  # fmt: skip
-        details = {**report.details(license, without_secrets(source_url)), "options": options}
+        details = {**report.details(*_provenance(opened, license, without_secrets(source_url))), "options": options}
         report.config = writer.finish(
             len(selection), selection.vocabulary(), report.facts(), details, entrance.tensors()
         )
@@ -263,14 +272,45 @@ def _rehearse(
 ) -> Report:
     """Detect, scan and select: what a conversion would give, as far as that can be told without numbers."""
     with open_pass(source, read) as opened:
+        _settle(opened, plan, missing)
         selection = plan.selection(opened.expected_rows)
         counts, found = opened.run(selection, nowhere, fill=False)
         _refuse_missing(selection, missing, opened.source.label)
         report = Report(opened.source, opened.detected, counts, selection)
     report.describe_plan(read.dtype, missing, planned_inits(selection))
     report.describe_model(model.make_table(report.dim, report.padding_idx), train)
-    report.warnings, report.dry_run = found, True
+    report.warnings, report.dry_run = [*found, *filter(None, [_left_behind(opened)])], True
     return report
+
+
+def _settle(opened: Pass, plan: Plan, missing: str) -> None:
+    """Let the plan follow what the source says of itself."""
+    opened.check_missing(missing)
+    if opened.matrix is not None:
+        plan.adopt(opened.matrix.pad, opened.matrix.unk)
+
+
+def _left_behind(opened: Pass) -> Vec2embWarning | None:
+    """The warning that a bundle holds more than rows."""
+    notes = [] if opened.matrix is None else opened.matrix.notes
+    if not notes:
+        return None
+    text = f"{opened.source.label}: what the bundle records beside its rows does not come along: {', '.join(notes)}"
+    return Vec2embWarning("left-behind", text, count=len(notes), path=opened.source.label)
+
+
+def _without_subwords(opened: Pass, lacking: Tally | None) -> Vec2embWarning | None:
+    """The warning that some words could not be composed."""
+    if lacking is None or not lacking.count:
+        return None
+    text = f"{opened.source.label}: {lacking.count} missing words are too short to have subwords; their rows are zero"
+    return Vec2embWarning("words-without-subwords", text, count=lacking.count, path=opened.source.label)
+
+
+def _provenance(opened: Pass, license: str | None, url: str | None) -> tuple[str | None, str | None]:
+    """Licence and place of the vectors, as the caller says, or else as a bundle records."""
+    matrix = opened.matrix
+    return (license, url) if matrix is None else (license or matrix.license, url or matrix.url)
 
 
 def _refuse_missing(selection: Selection, missing: str, label: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import isfinite
 
 from ._kernel import Rows
@@ -15,6 +15,8 @@ from .selection import Selection
 from .special import FITTED, Special
 
 STAGED = 24 << 20  # bytes of a table that is put together in memory, if its rows come in no order
+COMPOSED = 1024  # rows composed at a time
+Compose = Callable[[list[str]], memoryview]  # float32 rows of words, in their order
 
 
 def planned_inits(selection: Selection) -> list[str]:
@@ -70,8 +72,11 @@ class Placement:
         if before < len(rows):
             self.write(held.start, rows[before:])
 
-    def finish(self, seed: int, missing_init: str) -> list[str]:
+    def finish(self, seed: int, missing_init: str, compose: Compose | None = None) -> list[str]:
         """Write all rows that are not in place yet; how each special token was set (`file`, or its init).
+
+        Args:
+            compose: with `missing_init="subword"`, what makes rows of missing words.
 
         Raises:
             InputError: a row cannot be made, or does not fit the type.
@@ -92,6 +97,9 @@ class Placement:
                 self._put(
                     selection.row_of(id), self._special_vector(special, init, seed, statistics), special.token, init
                 )
+        if compose is not None:
+            self._compose(compose)
+            return inits
         for row, token in self._missing_words():
             self._put(row, initial_vector(missing_init, token, seed, statistics), token, missing_init)
         return inits
@@ -146,6 +154,14 @@ class Placement:
         if self._waiting is not None:
             return self._waiting.read(id, 1)
         return self._held[id] if id in self._held else self._table.read(selection.row_of(id), 1)
+
+    def _compose(self, compose: Compose) -> None:
+        missing = self._selection.missing()
+        for start in range(0, len(missing), COMPOSED):
+            rows = missing[start : start + COMPOSED]
+            made, width = compose(self._selection.names(rows)), 4 * self._table.dim
+            for place, row in enumerate(rows):
+                self._table.write(row, made[place * width : (place + 1) * width])
 
     def _missing_words(self) -> Iterator[tuple[int, str]]:
         missing = self._selection.missing()

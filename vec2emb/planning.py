@@ -11,7 +11,7 @@ from .selection import Rules, Selection
 from .special import Special, SpecialLike, arrange
 from .wordlist import WordList, WordsLike, read_words
 
-MISSING = ("normal", "mean", "zeros", "uniform", "error")
+MISSING = ("normal", "mean", "zeros", "uniform", "subword", "error")
 
 
 class Plan:
@@ -54,7 +54,8 @@ class Plan:
         self.only = None if only is None else read_words(only)
         if self.words is not None:
             pad, unk = _own_name(pad, "<pad>", self.words, "pad"), _own_name(unk, "<unk>", self.words, "unk")
-        self.specials: list[Special] = arrange(pad, unk, unk_init, specials)
+        self._named = list(specials)
+        self.specials: list[Special] = arrange(pad, unk, unk_init, self._named)
         if lowercase:
             _refuse_capitals(self.words or self.only, {special.token for special in self.specials})
         self._case_fallback = case_fallback
@@ -62,6 +63,14 @@ class Plan:
         self._recorded = {"pad": pad, "unk": unk, "unk_init": unk_init}
         if specials_at not in ("start", "end"):
             raise UsageError("specials-at", "no such place", expected="start or end", found=repr(specials_at))
+
+    def adopt(self, pad: str | None, unk: str | None) -> None:
+        """Take the padding and unknown token that a source names itself, where the usual ones were asked for."""
+        asked, words = self._recorded, self.words or self.only
+        for role, own, usual in (("pad", pad, "<pad>"), ("unk", unk, "<unk>")):
+            if asked[role] == usual and own not in (None, usual) and (words is None or usual not in words.vocab.tokens):
+                asked[role] = own
+        self.specials = arrange(asked["pad"], asked["unk"], asked["unk_init"], self._named)
 
     def selection(self, expected: int) -> Selection:
         """The selection for a source of about `expected` rows."""

@@ -26,6 +26,7 @@ def read_vectors(
     *,
     member: str | None = None,
     sha256: str | None = None,
+    allow_pickle: bool = False,
     format: str = "auto",
     dim: int | None = None,
     limit: int | None = None,
@@ -57,7 +58,7 @@ def read_vectors(
 
     options = ReadOptions(
         format, dim, limit, bad_rows, nonfinite, unit_norm, "float32",
-        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, sha256,
+        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, sha256, allow_pickle,
     )  # fmt: skip
     with open_pass(source, options) as opened:
         selection = Selection([], rules=Rules(duplicates), expected=opened.expected_rows)
@@ -96,6 +97,7 @@ def iter_vectors(
     *,
     member: str | None = None,
     sha256: str | None = None,
+    allow_pickle: bool = False,
     format: str = "auto",
     dim: int | None = None,
     limit: int | None = None,
@@ -125,7 +127,7 @@ def iter_vectors(
         raise UsageError("duplicates", "the last of duplicates is not known in one pass", hint="use read_vectors")
     options = ReadOptions(
         format, dim, limit, bad_rows, nonfinite, unit_norm, "float32",
-        encoding, encoding_errors, binary_dtype, byte_order, member=member, sha256=sha256,
+        encoding, encoding_errors, binary_dtype, byte_order, member=member, sha256=sha256, allow_pickle=allow_pickle,
     )  # fmt: skip
     options.policy()
     options.read_as()

@@ -28,6 +28,7 @@ def check_rebuilt(
     vocab: Vocabulary,
     source: str | os.PathLike[str],
     found: Verification,
+    allow_pickle: bool,
     threads: int | None,
     progress: ProgressLike,
 ) -> None:
@@ -40,11 +41,12 @@ def check_rebuilt(
     arguments = _arguments(opened, vocab, found)
     if arguments is None:
         return
+    own = {"allow_pickle": allow_pickle, "threads": threads, "progress": progress}
     with tempfile.TemporaryDirectory(prefix="vec2emb-") as folder:
         target = Target(os.path.join(folder, _recorded_name(opened)))
         with warnings.catch_warnings():  # what is odd was said when the bundle was made
             warnings.simplefilter("ignore", Vec2embWarning)
-            config = _convert(source, target, {**arguments, "threads": threads, "progress": progress})
+            config = _convert(source, target, {**arguments, **own})
             if steps := opened.config.get("steps"):
                 repeat_steps(target.label, steps)
                 config = Bundle(target.label).config

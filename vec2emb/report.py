@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Any
 
 from ._kernel import TokenIndex
 from .bundle import DTYPES, HEADER_BYTES
@@ -18,6 +18,9 @@ from .sources import Source
 from .special import Special
 from .trainrows import Ranges, TrainRows, new_rows, ranges_of, rows_of_file
 
+if TYPE_CHECKING:
+    from .matrices.source import MatrixSource
+
 FEW = 10  # names shown of many
 
 
@@ -28,7 +31,8 @@ class Report:
         path: the bundle, as the caller gave it; None where nothing was written.
         model_path: the safetensors file in it.
         source: label of the source.
-        format: `word2vec`, `glove` or `word2vec-binary`.
+        format: `word2vec`, `glove`, `word2vec-binary`, `fasttext`, `npz`, `bundle`, `model2vec`,
+            `sentence-transformers`, `gensim` or `memory`.
         member: of an archive, the member that was read; else None.
         compression: `none`, `gzip`, ..
         rows: V, rows of the table, special ones included.
@@ -64,7 +68,7 @@ class Report:
         config: the content of vec2emb.json, where a bundle was written.
     """
 
-    def __init__(self, source: Source, detected: Detected, counts: Counts, selection: Selection) -> None:
+    def __init__(self, source: Source | MatrixSource, detected: Detected, counts: Counts, selection: Selection) -> None:
         self.path: str | None = None
         self.model_path: str | None = None
         self.source = source.label
@@ -248,7 +252,12 @@ _ASCII = bytes(range(128))
 
 
 def collect_warnings(
-    label: str, counts: Counts, selection: Selection, missing_lf: bool, extra_unk: bool
+    label: str,
+    counts: Counts,
+    selection: Selection,
+    missing_lf: bool,
+    extra_unk: bool,
+    own_specials: Collection[str] = (),
 ) -> list[Vec2embWarning]:
     """All that was odd about a source, one warning a kind, ordered by the line where it was first met."""
     found: list[Vec2embWarning] = []
@@ -287,9 +296,9 @@ def collect_warnings(
         warn(
             "bad-rows", skipped.count, skipped.line, f"{_some(skipped.count, 'faulty row')} left out (first: {reason})"
         )
-    if selection.in_file:
-        specials = dict(zip(selection.special_ids, selection.specials, strict=True))
-        lines = sorted((line, id) for id, line in selection.in_file.items())
+    specials = dict(zip(selection.special_ids, selection.specials, strict=True))
+    lines = sorted((line, id) for id, line in selection.in_file.items() if specials[id].token not in own_specials)
+    if lines:
         names = ", ".join(f"{shown(specials[id].token)} ({_origin(specials[id])})" for _, id in lines)
         warn("special-in-file", len(lines), lines[0][0], f"special tokens that the file has already: {names}")
     missing, absent = selection.missing(), selection.absent

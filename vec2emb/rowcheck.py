@@ -28,6 +28,7 @@ def check_rows(
     vocab: Vocabulary,
     source: SourceLike,
     found: Verification,
+    allow_pickle: bool,
     threads: int | None,
     progress: ProgressLike,
 ) -> None:
@@ -38,7 +39,8 @@ def check_rows(
     """
     recorded = opened.config["options"]
     known = {name: recorded[name] for name in ReadOptions._fields if name in recorded}
-    options = ReadOptions(**{**known, "dtype": opened.facts["dtype"], "threads": threads, "progress": progress})
+    own = {"dtype": opened.facts["dtype"], "threads": threads, "progress": progress, "allow_pickle": allow_pickle}
+    options = ReadOptions(**{**known, **own})
     with open_pass(source, options) as reading:
         dim, expected = reading.detected.dim, opened.tensor.shape[1]
         if not found.check(f"the dimension is that of {reading.source.label}", dim == expected, f"{dim}"):

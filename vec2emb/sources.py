@@ -12,8 +12,8 @@ import re
 import select
 import stat
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from .archives import HEAD as ARCHIVE_HEAD
 from .archives import Member, kind_of
@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from .archives.choice import Choice
 
 Pathish = str | os.PathLike[str]
-SourceLike = Pathish | BinaryIO
+
+
+class HasVectors(Protocol):
+    """An object with vectors in memory: a `Table`, or gensim's `KeyedVectors`."""
+
+    @property
+    def vectors(self) -> Any: ...
+
+
+SourceLike = Pathish | BinaryIO | HasVectors | tuple[Any, Iterable[str]]  # the last is (vectors, words)
 
 _PIECE = 1 << 20  # bytes read at a time for a checksum
 _WAIT = 100  # milliseconds at most until a read that waits for a slow writer notices that nobody wants it any more
@@ -367,7 +376,7 @@ def open_source(
     return source
 
 
-def _open_raw(where: SourceLike) -> Source:
+def _open_raw(where: Any) -> Source:
     if isinstance(where, bytes):
         raise UsageError("source-type", "a source is a path or an open binary file, not bytes", hint="use io.BytesIO")
     if not isinstance(where, str | os.PathLike):

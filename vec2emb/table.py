@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .bundle import KEY, Bundle, compare_with_existing, largest, open_bundle
 from .errors import BundleError, InputError, shown
+from .matrices.recognition import kind_of
 from .targets import target_of
 from .urls import is_url, name_of, plain
 from .vocabulary import Vocabulary
@@ -294,12 +295,13 @@ def stored_rows(
 
 
 def is_bundle(source: object) -> bool:
-    """Whether a source is to be opened as a bundle: a folder, or a file of tensors."""
+    """Whether a source is to be opened as a bundle: a folder of one, or a file of tensors."""
     if not isinstance(source, str | os.PathLike):
         return False
     path = plain(os.fsdecode(source))
     if not is_url(path):
-        return os.path.isdir(path) or path.endswith(".safetensors")
+        kind = kind_of(path)
+        return kind == "bundle" or (kind is None and path.endswith(".safetensors"))
     if name_of(path).endswith(".safetensors"):
         return True
     from .remote import is_folder

@@ -24,6 +24,7 @@ def verify(
     source: SourceLike | None = None,
     rebuild: str | os.PathLike[str] | None = None,
     *,
+    allow_pickle: bool = False,
     threads: int | None = None,
     progress: ProgressLike = False,
 ) -> Verification:
@@ -33,12 +34,12 @@ def verify(
 
     Args:
         bundle: a folder, or the `.safetensors` file of a bundle under one stem.
-        source: a file of vectors: is every row what its word has there, read and treated as the bundle records? Memory
-            does not grow with it.
+        source: a file of vectors, or whatever else `convert` takes: is every row what its word has there, read and
+            treated as the bundle records? Memory does not grow with it.
         rebuild: the file that the bundle was made of: a conversion with the recorded options must give the same three
             files, byte for byte. It is written to the system's folder for temporary files. Words of `vocab` and `only`
             are taken from the bundle itself.
-        threads, progress: as for `convert`.
+        allow_pickle, threads, progress: as for `convert`.
 
     Returns:
         All checks. Nothing is raised for one that fails; look at `ok`.
@@ -72,12 +73,12 @@ def verify(
         from .rowcheck import check_rows
 
         with _failing(found, "the source can be read as the bundle records"):
-            check_rows(opened, vocab, source, found, threads, progress)
+            check_rows(opened, vocab, source, found, allow_pickle, threads, progress)
     if rebuild is not None:
         from .rebuilding import check_rebuilt
 
         with _failing(found, "the bundle can be made again"):
-            check_rebuilt(opened, vocab, rebuild, found, threads, progress)
+            check_rebuilt(opened, vocab, rebuild, found, allow_pickle, threads, progress)
     return found
 
 

@@ -41,6 +41,7 @@ if WHY_SLOW is None:
         profile_text,
         scan_binary,
         scan_text,
+        scan_tokens,
     )
 
     NAME = "native"
@@ -60,6 +61,7 @@ else:
         profile_text,
         scan_binary,
         scan_text,
+        scan_tokens,
     )
 
     NAME = "reference"
@@ -81,4 +83,5 @@ __all__ = [
     "profile_text",
     "scan_binary",
     "scan_text",
+    "scan_tokens",
 ]

@@ -38,6 +38,30 @@ inline std::size_t scan_binary(Bytes block, std::size_t dim, std::size_t width, 
     return at;
 }
 
+// Find the tokens of a block, each ended by LF, whose vectors are the rows of a matrix [n, dim] that stands elsewhere:
+// `fill_binary` and `check_binary` take that matrix for their block.
+inline void scan_tokens(Bytes block, std::size_t dim, std::size_t width, Rows& rows, bool utf8) {
+    check_whole_lines(block);
+    rows.clear();
+    for (std::size_t start = 0, end; start < block.size(); start = end + 1) {
+        end = block.find(LF, start);
+        const std::size_t values = rows.count() * dim * width;
+        if (values > MAX_BLOCK) throw std::invalid_argument("a matrix must be smaller than 4 GiB");
+        Row& row = rows.add(start, end, start, end, values);
+        ++rows.lines;
+        const Bytes token = block.substr(start, end - start);
+        if (token.empty()) {
+            row.blame(Fault::empty_token, start, end);
+        } else if (token.find('\0') != Bytes::npos) {
+            row.blame(Fault::nul_in_token, start, end);
+        } else if (utf8 && !is_utf8(token)) {
+            row.blame(Fault::invalid_utf8, start, end);
+        } else if (token.find(CR) != Bytes::npos) {
+            row.remark(Note::cr_in_token);
+        }
+    }
+}
+
 // The value of a float16's bits; every float16 is a float64. A NaN keeps its sign alone.
 inline double widen_half(std::uint16_t bits) {
     const int exponent = (bits >> 10) & 31, fraction = bits & 1023;

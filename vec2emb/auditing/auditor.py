@@ -36,6 +36,7 @@ def audit(
     min: Bounds = (),
     max: Bounds = (),
     member: str | None = None,
+    allow_pickle: bool = False,
     format: str = "auto",
     dim: int | None = None,
     limit: int | None = None,
@@ -51,13 +52,14 @@ def audit(
     A faulty row ends nothing: it is counted. No vector is kept in memory; a row takes 17 bytes and its token.
 
     Args:
-        sources: what to look at: files of vectors (paths, `-`, open binary files) and bundles; several are compared.
+        sources: what to look at: all that `vec2emb.convert` takes, and bundles; several are compared.
         corpus: files, folders and patterns of a text whose words are looked up; counted once for all sources.
         counts: instead of it: counts that were saved, {token: count}, or what `count_tokens` returned.
         tokenizer, lowercase, field: how the corpus is counted, as for `vec2emb.count_tokens`.
         examples: for each of the most frequent missing words, how many lines of the corpus to show.
         min, max: bounds of figures: {"coverage.tokens": 0.95}, or ["coverage.tokens=0.95"]. Each source must keep each.
-        member, format, dim, limit, encoding, encoding_errors, binary_dtype, byte_order: of files of vectors, as for
+        member, allow_pickle, format, dim, limit, encoding, encoding_errors, binary_dtype, byte_order: of sources, as
+            for `vec2emb.convert`; they go for each, and `encoding_errors` for the corpus, too.
             `vec2emb.convert`; they go for each source, and `encoding_errors` for the corpus, too.
         threads: workers; one a core by default.
         progress: True for the usual display, or a function of (bytes done, bytes in all).
@@ -80,7 +82,7 @@ def audit(
     _check_gates(gates, corpus is not None or counts is not None)
     options = ReadOptions(
         format, dim, limit, "skip", "keep", False, "float32",
-        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member,
+        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, allow_pickle,
     )  # fmt: skip
     _check_sources(sources, options, corpus is not None)
     streamed = [_stream(source, options) for source in sources]
@@ -113,7 +115,7 @@ def _check_sources(sources: Sequence[SourceLike], options: ReadOptions, with_cor
     from .streaming import check_is_vectors
 
     for source in sources:
-        if is_bundle(source) or not (isinstance(source, str | os.PathLike) and os.path.isfile(source)):
+        if is_bundle(source) or not (isinstance(source, str | os.PathLike) and os.path.exists(source)):
             continue
         try:
             check_is_vectors(source, options)

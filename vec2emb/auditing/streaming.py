@@ -132,7 +132,7 @@ def stream_file(source: SourceLike, options: ReadOptions) -> Streamed:
             format=detected.format,
             compression=opened.source.compression,
             member=opened.source.member,
-            files=[measured(path, label)],
+            files=[measured(path if os.path.isfile(path or "") else None, label)],
             dim=detected.dim,
             rows=counts.rows,
             index=selection.index,
@@ -209,8 +209,8 @@ def check_is_vectors(source: SourceLike, options: ReadOptions) -> None:
 
 
 def _path_of(source: SourceLike) -> str | None:
-    """The path of a source of this machine that can be opened again."""
-    if isinstance(source, str | os.PathLike) and os.path.isfile(path := plain(os.fspath(source))):
+    """The path of a source of this machine that can be opened again: a file or a folder."""
+    if isinstance(source, str | os.PathLike) and os.path.exists(path := plain(os.fsdecode(source))):
         return path
     return None
 

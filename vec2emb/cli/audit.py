@@ -31,6 +31,8 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @option(INPUT, "--member", metavar="NAME", help="Of an archive, the member to read.")
+@option(INPUT, "--allow-pickle", is_flag=True,
+        help="Open a .kv or .model of gensim: a pickle, which can run any code.")  # fmt: skip
 @option(INPUT, "--format", type=click.Choice(FORMATS), default="auto",
         show_default=True, help="What a file of vectors is.")  # fmt: skip
 @option(INPUT, "--dim", type=int, metavar="N", help="Values a row, where no header says so.")

@@ -35,8 +35,11 @@ POSITIONS, TRAINING = "Positions", "Training"
 @click.argument("source")
 @click.argument("extra", nargs=-1, metavar="")
 @option(INPUT, "--member", metavar="NAME",
-        help="Of an archive, the member to read.  [default: its only table, or that of --dim]")  # fmt: skip
+        help="Of an archive, the member to read; of an .npz, the array of vectors.  "
+             "[default: its only table, or that of --dim]")  # fmt: skip
 @option(INPUT, "--sha256", metavar="HEX", help="SHA-256 that SOURCE must have, as it lies there.")
+@option(INPUT, "--allow-pickle", is_flag=True,
+        help="Open a .kv or .model of gensim: a pickle, which can run any code.")  # fmt: skip
 @option(INPUT, "--format", type=click.Choice(FORMATS), default="auto",
         show_default=True,
         help="What SOURCE is: word2vec has a header (fastText .vec too), glove has none.")  # fmt: skip
@@ -60,8 +63,10 @@ POSITIONS, TRAINING = "Positions", "Training"
 @option(WORDS, "--tokenizer", metavar="NAME", default="whitespace", show_default=True,
         help="Of --corpus: whitespace, bert, regex:PATTERN or hf:FILE.")  # fmt: skip
 @option(WORDS, "--field", metavar="NAME", help="Of --corpus, the key or column that holds text.  [default: text]")
-@option(WORDS, "--missing", type=click.Choice(["normal", "mean", "zeros", "uniform", "error"]), default="normal",
-        show_default=True, help="Row of a word of --vocab or --corpus that SOURCE lacks.")  # fmt: skip
+@option(WORDS, "--missing", type=click.Choice(["normal", "mean", "zeros", "uniform", "subword", "error"]),
+        default="normal", show_default=True,
+        help="Row of a word of --vocab or --corpus that SOURCE lacks; subword composes it of its n-grams, as a "
+             "fastText .bin can.")  # fmt: skip
 @option(WORDS, "--only", metavar="FILE", help="Keep just the words of FILE, in the order of SOURCE.")
 @option(WORDS, "--case-fallback", is_flag=True,
         help="A word that SOURCE lacks takes its lower-case, capitalised or upper-case spelling.")  # fmt: skip
@@ -149,7 +154,8 @@ def convert(
 ) -> None:
     """Turn SOURCE, a file of word vectors, into a bundle that PyTorch loads.
 
-    SOURCE is a path or URL, compressed or not, or - for standard input. The bundle is a safetensors state dict, its
+    SOURCE is a path or URL, compressed or not, or - for standard input: rows of text or Word2Vec binary, a fastText
+    model, an .npz, a bundle, or a folder of sentence-transformers or model2vec. The bundle is a safetensors state dict, its
     vocabulary, row for row, and its settings.
     """
     from ..pipeline import convert as run

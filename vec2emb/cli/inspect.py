@@ -17,6 +17,8 @@ from .output import HeadedCommand, emit, option, tell, warnings_said
 @option("Input", "--member", metavar="NAME",
         help="Of an archive, the member to read.  [default: its only table, or that of --dim]")  # fmt: skip
 @option("Input", "--sha256", metavar="HEX", help="SHA-256 that a file of vectors must have, as it lies there.")
+@option("Input", "--allow-pickle", is_flag=True,
+        help="Open a .kv or .model of gensim: a pickle, which can run any code.")  # fmt: skip
 @option("Input", "--format", type=click.Choice(FORMATS), default="auto",
         show_default=True, help="What a file of vectors is.")  # fmt: skip
 @option("Input", "--dim", type=int, metavar="N", help="Values a row, where no header says so.")
@@ -28,6 +30,7 @@ def inspect(
     path: str,
     member: str | None,
     sha256: str | None,
+    allow_pickle: bool,
     format: str,
     dim: int | None,
     encoding: str,
@@ -35,7 +38,7 @@ def inspect(
     with_json: bool,
     quiet: bool,
 ) -> int:
-    """Say what PATH, also a URL, holds: a file of vectors, a bundle, or any safetensors file.
+    """Say what PATH, also a URL, holds: whatever `vec2emb convert` takes, or any safetensors file.
 
     A bundle's files are compared with their checksums; a check that fails ends with exit code 3.
     """
@@ -43,8 +46,8 @@ def inspect(
 
     with warnings_said():
         found = run(
-            path, member=member, sha256=sha256, format=format, dim=dim, encoding=encoding, count=count,
-            progress=not quiet,
+            path, member=member, sha256=sha256, allow_pickle=allow_pickle, format=format, dim=dim, encoding=encoding,
+            count=count, progress=not quiet,
         )  # fmt: skip
     if with_json:
         emit(found.to_dict())

@@ -15,12 +15,15 @@ from .output import HeadedCommand, emit, option, tell, warnings_said
 @click.argument("bundle")
 @option("Input", "--source", metavar="FILE", help="Compare each row with what its word has in FILE.")
 @option("Input", "--rebuild", metavar="FILE", help="Convert FILE again with the recorded options, and compare bytes.")
+@option("Input", "--allow-pickle", is_flag=True,
+        help="Open a .kv or .model of gensim: a pickle, which can run any code.")  # fmt: skip
 @option("Machine", "--threads", type=int, metavar="N", help="Workers.  [default: one a core]")
 @option("Machine", "--json", "with_json", is_flag=True, help="Print the checks as one line of JSON.")
 @option("Machine", "--quiet", is_flag=True, help="No progress.")
 def verify(
-    bundle: str, source: str | None, rebuild: str | None, threads: int | None, with_json: bool, quiet: bool
-) -> int:
+    bundle: str, source: str | None, rebuild: str | None, allow_pickle: bool, threads: int | None,
+    with_json: bool, quiet: bool,
+) -> int:  # fmt: skip
     """Check BUNDLE: that its files are whole and belong together, and where they come from.
 
     Each check is listed; one that fails ends with exit code 3.
@@ -28,7 +31,7 @@ def verify(
     from ..verification import verify as run
 
     with warnings_said():
-        found = run(bundle, source, rebuild, threads=threads, progress=not quiet)
+        found = run(bundle, source, rebuild, allow_pickle=allow_pickle, threads=threads, progress=not quiet)
     if with_json:
         emit(found.to_dict())
     else:

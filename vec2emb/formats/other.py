@@ -12,9 +12,14 @@ _MAGIC: list[tuple[bytes, str, str, str]] = [
         b"\x93NUMPY",
         "numpy",
         "a NumPy array (.npy)",
-        "load it with numpy.load and pass it to vec2emb.save with its words",
+        "it holds no words: save it with them as .npz, or pass (numpy.load(FILE), words) to vec2emb.convert",
     ),
-    (b"\xba\x16\x4f\x2f", "fasttext-bin", "a fastText model (.bin)", "use the .vec file that belongs to it"),
+    (
+        b"\xba\x16\x4f\x2f",
+        "fasttext-bin",
+        "a fastText model (.bin)",
+        "give the path of the .bin itself, unpacked and as --format auto; or use the .vec file that belongs to it",
+    ),
     (b"PAR1", "parquet", "a Parquet file", "it holds no rows of text; export its columns first"),
     (b"ARROW1", "arrow", "an Arrow file", "it holds no rows of text; export its columns first"),
     # One archive and one compression are seen through before bytes come here: these lie deeper.
@@ -75,11 +80,11 @@ def _recognise_bytes(head: bytes) -> tuple[str, str, str] | None:
     if re.match(_PICKLE, head):
         return (
             "pickle",
-            "a Python pickle, which is never opened here",
-            "export it as word2vec text from a trusted place",
+            "a Python pickle, which can run any code when it is opened",
+            "of a .kv or .model of gensim that you trust, --allow-pickle opens it; of others, export words and vectors",
         )
     if head[8:10] == b'{"' and int.from_bytes(head[:8], "little") < 100_000_000:
-        return "safetensors", "a safetensors file", "it holds no words; a bundle is opened with vec2emb.load"
+        return "safetensors", "a safetensors file", "it holds no words; a bundle is named by its folder"
     if head[257:262] == b"ustar":
         return "tar", "a tar archive inside another archive", "unpack the outer one first"
     return _recognise_wide_text(head[:256])

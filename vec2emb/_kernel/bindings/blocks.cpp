@@ -88,6 +88,15 @@ std::size_t scan_records(nb::handle data, Size size, Size dim, Size width, PyRow
     return scan_binary(block, values, bytes, rows, limit, utf8);
 }
 
+void scan_words(nb::handle data, Size size, Size dim, Size width, PyRows& rows, bool utf8) {
+    const Buffer buffer(data);
+    const Bytes block = block_of(buffer, size);
+    const std::size_t values = positive(dim, "dim"), bytes = width_of(width);
+    const Turn turn(rows);
+    const nb::gil_scoped_release release;
+    scan_tokens(block, values, bytes, rows, utf8);
+}
+
 Size fill_records(nb::handle data, PyRows& rows, Size start, Size stop, nb::handle out, Size dim, Size width,
                   bool big_endian, Size nonfinite, bool unit_norm, double limit) {
     const Values values = values_of(dim, nonfinite, unit_norm, limit);
@@ -166,6 +175,7 @@ void bind_blocks(nb::module_& m) {
     m.def("check_text", &check_text, "data"_a, "rows"_a, "dim"_a, "nonfinite"_a, "unit_norm"_a, "limit"_a);
     m.def("profile_text", &profile, "data"_a, "size"_a, "limit"_a);
     m.def("scan_binary", &scan_records, "data"_a, "size"_a, "dim"_a, "width"_a, "rows"_a, "limit"_a, "utf8"_a = true);
+    m.def("scan_tokens", &scan_words, "data"_a, "size"_a, "dim"_a, "width"_a, "rows"_a, "utf8"_a = true);
     m.def("fill_binary", &fill_records, "data"_a, "rows"_a, "start"_a, "stop"_a, "out"_a, "dim"_a, "width"_a,
           "big_endian"_a, "nonfinite"_a, "unit_norm"_a, "limit"_a);
     m.def("check_binary", &check_records, "data"_a, "rows"_a, "dim"_a, "width"_a, "big_endian"_a, "nonfinite"_a,

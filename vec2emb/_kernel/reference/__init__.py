@@ -4,13 +4,13 @@ Nothing here is fast and everything should be readable. Each function has a nati
 same arguments, the same results and the same faults; the whole suite runs through both.
 
 Read in this order: `rows` (what a scan finds), `numbers` (what a numeral is), `text` and `binary`
-(the two layouts of a row), `tokens` (the index that gives each token its id), `counting` (how often each
+(the layouts of a row), `tokens` (the index that gives each token its id), `counting` (how often each
 token stands in text), `arithmetic` (sums and casts over finished rows), `writing`
 (rows of text, for exports).
 """
 
 from .arithmetic import add_rows, add_square_deviations, cast_rows
-from .binary import check_binary, fill_binary, scan_binary
+from .binary import check_binary, fill_binary, scan_binary, scan_tokens
 from .counting import TokenCounter
 from .rows import Rows
 from .text import check_text, fill_text, profile_text, scan_text
@@ -35,4 +35,5 @@ __all__ = [
     "profile_text",
     "scan_binary",
     "scan_text",
+    "scan_tokens",
 ]

@@ -54,6 +54,34 @@ def scan_binary(data: Bytes, size: int, dim: int, width: int, rows: Rows, limit:
     return at
 
 
+def scan_tokens(data: Bytes, size: int, dim: int, width: int, rows: Rows, utf8: bool = True) -> None:
+    """Find the tokens in data[:size], each ended by LF, whose vectors are the rows of a matrix that stands elsewhere.
+
+    `fill_binary` and `check_binary` take that matrix, [n, dim] of values of `width` bytes, for their data; rows of it
+    that are not kept are not looked at.
+
+    Raises:
+        ValueError: data[:size] is longer than `data` or ends inside a token, or dim or width is not possible.
+    """
+    if not 0 <= size <= len(data) or dim < 1 or width not in _LETTER or (size and data[size - 1] != LF):
+        raise ValueError("a block must end with LF and lie within its buffer, dim be positive and width be 2, 4 or 8")
+    rows.clear()
+    start = 0
+    for token in bytes(data[:size]).split(b"\n")[:-1]:
+        end = start + len(token)
+        row = rows._add(rows.lines, start, end, (start, end), rows.count * dim * width)
+        rows.lines += 1
+        if not token:
+            rows._blame(row, Fault.EMPTY_TOKEN, start, end)
+        elif b"\0" in token:
+            rows._blame(row, Fault.NUL_IN_TOKEN, start, end)
+        elif utf8 and not _is_utf8(token):
+            rows._blame(row, Fault.INVALID_UTF8, start, end)
+        elif b"\r" in token:
+            rows._remark(row, Note.CR_IN_TOKEN)
+        start = end + 1
+
+
 def fill_binary(
     data: Bytes,
     rows: Rows,
