@@ -25,6 +25,7 @@ TITLES = {
     "pipeline": "What people call",
     "layouts": "What others load",
     "passes": "A pass over a source, a table, a report",
+    "matrices": "Words with a matrix beside them",
     "bundle": "Bundles",
     "planning": "What is wanted",
     "engine": "Rows",
