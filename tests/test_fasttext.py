@@ -115,7 +115,7 @@ def test_whatever_fasttext_prints_here() -> None:
     """The fixtures are what the program prints, where there is one."""
     for name in NAMES:
         words = "".join(word + "\n" for word in printed(name))
-        command = ["fasttext", "print-word-vectors", MODELS / f"{name}.bin"]
+        command = ["fasttext", "print-word-vectors", str(MODELS / f"{name}.bin")]
         done = subprocess.run(command, input=words.encode(), capture_output=True, check=True)
         assert [line.split()[1:] for line in done.stdout.decode().splitlines()] == list(printed(name).values())
 

@@ -167,7 +167,8 @@ def of_gensim(thing: Any, label: str) -> MatrixSource:
             expected="KeyedVectors, or a model with them as wv",
             hint=None if words is None and array is None else "load it with the version of gensim that saved it",
         )  # fmt: skip
-    array = array[: len(words)]  # gensim may have made room for more
+    count = next((n for n in range(len(words), 0, -1) if words[n - 1] is not None), 0)
+    words, array = words[:count], array[:count]  # gensim may have made room for more
     if len(array) != len(words):
         raise InputError("shape-mismatch", "vectors and words do not fit each other", path=label,
                          expected=f"{len(words)} rows", found=str(len(array)))  # fmt: skip
