@@ -33,7 +33,7 @@ def every_source(folder: Path) -> dict[str, Any]:
     """The same table in every form."""
     vec2emb.save(folder / "bundle", WORDS, VECTORS)
     np.savez_compressed(folder / "compressed.npz", v=VECTORS, w=np.array(WORDS))
-    embedding = torch.nn.Embedding(*VECTORS.shape, _weight=torch.from_numpy(VECTORS.copy()))
+    embedding = torch.nn.Embedding(len(WORDS), 5, _weight=torch.from_numpy(VECTORS.copy()))
     return {
         "array": (VECTORS, WORDS),
         "lists": (VECTORS.tolist(), tuple(WORDS)),
