@@ -133,8 +133,9 @@ def test_policies(tmp_path: Path, kernel: str, block: str) -> None:
     with pytest.raises(RowError) as caught:
         vec2emb.read_vectors(source)
     assert str(caught.value) == (
-        "<ndarray>, record 5: a value is not finite: expected finite numbers, found nan in column 1; "
-        "--nonfinite keep takes them as they are, --nonfinite zero writes 0; --bad-rows skip leaves such rows out"
+        "<ndarray>, record 5: a value is not finite (1 row with such values in all): expected finite numbers, "
+        "found nan in column 1; --nonfinite keep takes them as they are, --nonfinite zero writes 0; "
+        "--bad-rows skip leaves such rows out"
     )
     with pytest.raises(RowError) as caught:
         vec2emb.convert((np.array([[1.0, 1e30], [1e39, 0]]), ["a", "b"]), tmp_path / "p", dtype="float16")
