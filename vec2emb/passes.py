@@ -61,7 +61,12 @@ class ReadOptions(NamedTuple):
 
     def recorded(self) -> dict[str, Any]:
         """The options that change what comes out."""
-        hidden = ("threads", "progress", "sha256", "allow_pickle")  # leave is given by a caller, never by what a bundle records
+        hidden = (
+            "threads",
+            "progress",
+            "sha256",
+            "allow_pickle",
+        )  # leave is given by a caller, never by what a bundle records
         return {name: value for name, value in self._asdict().items() if name not in hidden}
 
     def read_as(self) -> ReadAs:
@@ -92,7 +97,9 @@ class Pass:
         if kind is not None:
             self._open_matrix(kind, source, read_as)
             return
-        opened = self.source = open_source(source, options.member, lambda head: why_not_meant(head, read_as), options.sha256)
+        opened = self.source = open_source(
+            source, options.member, lambda head: why_not_meant(head, read_as), options.sha256
+        )
         try:
             self.detected = detect(opened, read_as)
             self.reader = rows_reader(
@@ -109,9 +116,7 @@ class Pass:
         options = self._options
         self.source = self.matrix = open_matrix(kind, source, read_as, options.member, options.sha256)
         self.detected = self.matrix.detected()
-        self.reader = MatrixRows(
-            self.matrix, read_as, block_bytes(worker_count(options.threads)), options.dtype
-        )
+        self.reader = MatrixRows(self.matrix, read_as, block_bytes(worker_count(options.threads)), options.dtype)
 
     @property
     def expected_rows(self) -> int:

@@ -82,7 +82,7 @@ def audit(
     _check_gates(gates, corpus is not None or counts is not None)
     options = ReadOptions(
         format, dim, limit, "skip", "keep", False, "float32",
-        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, allow_pickle,
+        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, allow_pickle=allow_pickle,
     )  # fmt: skip
     _check_sources(sources, options, corpus is not None)
     streamed = [_stream(source, options) for source in sources]

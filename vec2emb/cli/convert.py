@@ -155,8 +155,8 @@ def convert(
     """Turn SOURCE, a file of word vectors, into a bundle that PyTorch loads.
 
     SOURCE is a path or URL, compressed or not, or - for standard input: rows of text or Word2Vec binary, a fastText
-    model, an .npz, a bundle, or a folder of sentence-transformers or model2vec. The bundle is a safetensors state dict, its
-    vocabulary, row for row, and its settings.
+    model, an .npz, a bundle, or a folder of sentence-transformers or model2vec. The bundle is a safetensors state
+    dict, its vocabulary, row for row, and its settings.
     """
     from ..pipeline import convert as run
 

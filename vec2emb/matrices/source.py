@@ -101,6 +101,9 @@ class MatrixSource:
     def cancel(self) -> None:
         """Nothing here waits for anybody."""
 
+    def resume(self) -> None:
+        """Nothing here was put off."""
+
     def finish(self) -> None:
         """There is nothing behind the last row."""
 
