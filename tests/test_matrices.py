@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
@@ -425,3 +426,15 @@ def test_on_the_command_line(tmp_path: Path, glove: Path) -> None:
     done = run("convert", tmp_path, "-o", tmp_path / "no")
     assert done.returncode == 1
     assert b"error[is-a-folder]" in done.stderr
+
+
+def test_checksums(tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.npz", v=np.eye(2), w=np.array(["a", "b"]))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert len(vec2emb.read_vectors(path, sha256=digest)) == 2
+    with pytest.raises(Vec2embError) as caught:
+        vec2emb.read_vectors(path, sha256="0" * 64)
+    assert caught.value.code == "source-sha256"
+    with pytest.raises(UsageError) as usage:
+        vec2emb.read_vectors((VECTORS, WORDS), sha256=digest)
+    assert usage.value.code == "sha256-without-file"
