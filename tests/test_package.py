@@ -76,7 +76,8 @@ def test_no_pin_reaches_those_who_install() -> None:
     assert not [requirement for requirement in asked if "==" in requirement.split(";")[0]]
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pinned = [line for line in lines if not line.startswith("#")]
-    assert {requirement_name(line) for line in pinned} <= {requirement_name(line) for line in asked}
+    beneath = {"aiobotocore", "boto3", "botocore"}  # of the clients of S3, which find no set that fits without a hint
+    assert {requirement_name(line) for line in pinned} <= {requirement_name(line) for line in asked} | beneath
     assert "torch" in map(requirement_name, pinned)
 
 

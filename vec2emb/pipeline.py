@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .bundle import compare_with_existing
-from .bundlewriter import BundleWriter
-from .engine import Tally
-from .errors import InputError, UsageError, Vec2embWarning, VocabularyError, shown
+from .conversion import Conversion
+from .errors import UsageError
 from .expectations import Expectations, ExpectLike
 from .modelplan import ModelPlan, ScaleLike
-from .passes import Pass, ReadOptions, nowhere, open_pass
-from .placement import Placement, planned_inits
+from .passes import ReadOptions
 from .planning import Plan, check_missing
 from .positionplan import PositionPlan
 from .progress import ProgressLike
-from .publishing import MODEL
-from .report import FEW, Report, announce
-from .rowreport import RowReport
-from .selection import Selection
+from .report import Report
 from .sources import SourceLike
 from .special import SpecialLike
 from .targets import target_of
@@ -185,7 +178,7 @@ def convert(
         format, dim, limit, bad_rows, nonfinite, unit_norm, dtype,
         encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, sha256, allow_pickle,
     )  # fmt: skip
-    policy = read.policy()
+    read.policy()  # refuses what cannot be, before anything is read
     if corpus is not None:
         from .corpus.words import refuse_early, words_of
 
@@ -209,135 +202,20 @@ def convert(
     position_plan = PositionPlan.asked(positions, max_positions, position_preset, train_positions, seed)
     model = ModelPlan.parse(position_plan, scale, key_style, word_key, position_key, tied_head)
     train = TrainRows.parse(train_rows, True if freeze else None) or TrainRows("all")
-    expected = Expectations.parse(expect)
+    conversion = Conversion(
+        read, plan, missing, seed, model, train, Expectations.parse(expect), strict,
+        license, without_secrets(source_url),
+        recorded={
+            "positions": positions, "max_positions": max_positions, "position_preset": position_preset,
+            "train_positions": train_positions, "scale": model.scale.asked, "train_rows": train.kind,
+            "key_style": key_style, "word_key": word_key, "position_key": position_key, "tied_head": tied_head,
+        },
+    )  # fmt: skip
     if dry_run:
-        report = _rehearse(source, read, plan, missing, model, train)
-        expected.check(report, None)
-        announce(report.warnings, strict)
-        report.seconds = time.monotonic() - begun
-        return report
-    if output is None:
+        report = conversion.rehearse(source)
+    elif output is None:
         raise UsageError("output-missing", "where to?", expected="a folder or NAME.safetensors")
-    target = target_of(output)
-    with (
-        target.publication(if_exists) as publication,
-        open_pass(source, read) as opened,
-        RowReport(row_report, target) as row_lines,
-        BundleWriter(publication, opened.detected.dim, dtype) as writer,
-    ):
-        _settle(opened, plan, missing)
-        model.check(opened.detected.dim, any(special.role == "padding" for special in plan.specials))
-        selection = plan.selection(opened.expected_rows)
-        row_lines.follow(selection)
-        waiting = writer.waiting_rows() if selection.indirect else None
-        placement = Placement(writer.rows, selection, waiting, policy.limit)
-        counts, found = opened.run(selection, placement.write, place=placement.place)
-        _refuse_missing(selection, missing, opened.source.label)
-        compose, lacking = opened.composer() if missing == "subword" else (None, None)
-        with _explained(selection, opened.source.label):
-            inits = placement.finish(seed, missing, compose)
-        report = Report(opened.source, opened.detected, counts, selection)
-        report.describe_plan(dtype, missing, inits)
-        entrance = model.make_table(report.dim, report.padding_idx)
-        rows = (block for start, stop in report.rows_of_file() for block in writer.rows.blocks(start, stop))
-        entrance = entrance.measure(rows, report.dim)
-        report.describe_model(entrance, train)
-        odd = [entrance.warning(target.label), _left_behind(opened), _without_subwords(opened, lacking)]
-        report.warnings = [*found, *filter(None, odd)]
-        expected.check(report, None)
-        announce(report.warnings, strict)
-        options = {**read.recorded(), **plan.recorded(), "missing": missing, "seed": seed,
-                   "positions": positions, "max_positions": max_positions, "position_preset": position_preset,
-                   "train_positions": train_positions, "scale": model.scale.asked, "train_rows": train.kind,
-                   "key_style": key_style, "word_key": word_key, "position_key": position_key,
-                   "tied_head": tied_head}  # fmt: skip
-        details = {**report.details(*_provenance(opened, license, without_secrets(source_url))), "options": options}
-        report.config = writer.finish(
-            len(selection), selection.vocabulary(), report.facts(), details, entrance.tensors()
-        )
-        expected.check(report, report.config["files"][target.file_name(MODEL)]["sha256"])
-        if if_exists == "keep" and not target.is_free():
-            compare_with_existing(target, report.config)
-            report.kept_existing = True
-        else:
-            publication.publish()
-        row_lines.conclude(report)
-    report.path, report.model_path = target.label, target.model_label
+    else:
+        report = conversion.carry_out(source, target_of(output), if_exists, row_report)
     report.seconds = time.monotonic() - begun
     return report
-
-
-def _rehearse(
-    source: SourceLike, read: ReadOptions, plan: Plan, missing: str, model: ModelPlan, train: TrainRows
-) -> Report:
-    """Detect, scan and select: what a conversion would give, as far as that can be told without numbers."""
-    with open_pass(source, read) as opened:
-        _settle(opened, plan, missing)
-        selection = plan.selection(opened.expected_rows)
-        counts, found = opened.run(selection, nowhere, fill=False)
-        _refuse_missing(selection, missing, opened.source.label)
-        report = Report(opened.source, opened.detected, counts, selection)
-    report.describe_plan(read.dtype, missing, planned_inits(selection))
-    report.describe_model(model.make_table(report.dim, report.padding_idx), train)
-    report.warnings, report.dry_run = [*found, *filter(None, [_left_behind(opened)])], True
-    return report
-
-
-def _settle(opened: Pass, plan: Plan, missing: str) -> None:
-    """Let the plan follow what the source says of itself."""
-    opened.check_missing(missing)
-    if opened.matrix is not None:
-        plan.adopt(opened.matrix.pad, opened.matrix.unk)
-
-
-def _left_behind(opened: Pass) -> Vec2embWarning | None:
-    """The warning that a bundle holds more than rows."""
-    notes = [] if opened.matrix is None else opened.matrix.notes
-    if not notes:
-        return None
-    text = f"{opened.source.label}: what the bundle records beside its rows does not come along: {', '.join(notes)}"
-    return Vec2embWarning("left-behind", text, count=len(notes), path=opened.source.label)
-
-
-def _without_subwords(opened: Pass, lacking: Tally | None) -> Vec2embWarning | None:
-    """The warning that some words could not be composed."""
-    if lacking is None or not lacking.count:
-        return None
-    text = f"{opened.source.label}: {lacking.count} missing words are too short to have subwords; their rows are zero"
-    return Vec2embWarning("words-without-subwords", text, count=lacking.count, path=opened.source.label)
-
-
-def _provenance(opened: Pass, license: str | None, url: str | None) -> tuple[str | None, str | None]:
-    """Licence and place of the vectors, as the caller says, or else as a bundle records."""
-    matrix = opened.matrix
-    return (license, url) if matrix is None else (license or matrix.license, url or matrix.url)
-
-
-def _refuse_missing(selection: Selection, missing: str, label: str) -> None:
-    rows = selection.missing() if missing == "error" else []
-    if rows:
-        raise VocabularyError(
-            "missing-words",
-            f"the file lacks {len(rows)} of the words",
-            path=label,
-            found=_few(selection.names(rows[: FEW + 1])),
-            hint="--missing normal, mean, uniform or zeros makes rows for them",
-        )
-
-
-@contextlib.contextmanager
-def _explained(selection: Selection, label: str) -> Iterator[None]:
-    """Say of a row that cannot be made in which file, and whether that has none of the words that are wanted."""
-    try:
-        yield
-    except InputError as error:
-        error.path = label
-        lacking = selection.names(selection.missing()) or [token.decode() for token in selection.absent]
-        if error.code == "nothing-to-fit" and lacking:
-            error.expected, error.found = "words of the file", _few(lacking)
-            error.hint = f"is that the right list of words? If so, {error.hint}"
-        raise
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(shown(name) for name in names[:FEW]) + (", .." if len(names) > FEW else "")
