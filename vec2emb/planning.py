@@ -54,7 +54,7 @@ class Plan:
         self.only = None if only is None else read_words(only)
         if self.words is not None:
             pad, unk = _own_name(pad, "<pad>", self.words, "pad"), _own_name(unk, "<unk>", self.words, "unk")
-        self._named = list(specials)
+        self._named = specials if isinstance(specials, str) else list(specials)  # `arrange` refuses the former
         self.specials: list[Special] = arrange(pad, unk, unk_init, self._named)
         if lowercase:
             _refuse_capitals(self.words or self.only, {special.token for special in self.specials})
