@@ -1,4 +1,4 @@
-"""Check what is in a source distribution and in the wheel that was built from it."""
+"""Check what is in source distributions and in the wheels that were built from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_wheel(path: str) -> None:
     """It holds the package, its kernel and its types, and no C++."""
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
-    package = [name for name in names if not name.startswith("vec2emb-")]
+    package = [name for name in names if not name.startswith("vec2emb-") and not name.endswith("/")]
     odd = [name for name in package if not (name.startswith("vec2emb/") and name.endswith(SUFFIXES))]
     assert not odd, odd
     assert "vec2emb/py.typed" in package
@@ -37,4 +37,3 @@ def check_wheel(path: str) -> None:
 for path in sys.argv[1:]:
     print(path.rpartition("/")[2])
     (check_wheel if path.endswith(".whl") else check_source)(path)
-assert len(sys.argv) == 3, sys.argv

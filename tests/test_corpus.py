@@ -28,7 +28,7 @@ from vec2emb import count_tokens
 from vec2emb.corpus import inputs as inputs_module
 from vec2emb.corpus import local, reading
 from vec2emb.corpus.inputs import Piece, cut, find_inputs
-from vec2emb.corpus.merging import Spill, parse_memory
+from vec2emb.corpus.merging import Spill
 from vec2emb.corpus.settings import Settings
 from vec2emb.corpus.splitting import splitter_of
 from vec2emb.errors import (
@@ -39,6 +39,7 @@ from vec2emb.errors import (
     Vec2embError,
     VocabularyError,
 )
+from vec2emb.sizes import parse_size
 
 TEXT = "the cat\tsat\non  the\r\nmat .\v the naïve café\u00a0x\x1cy\n".encode()
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -157,15 +158,16 @@ def test_spilling_sorts_odd_bytes_as_ever(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("1", 1), (5, 5), ("2 KiB", 2048), ("1.5GB", 1_500_000_000), ("64mb", 64_000_000)]
+    ("text", "size"),
+    [("1", 1), (5, 5), ("2 KiB", 2048), ("1.5GB", 1_500_000_000), ("64mb", 64_000_000), ("2TiB", 2 << 40)],
 )
 def test_memory(text: int | str, size: int) -> None:
-    assert parse_memory(text) == size
+    assert parse_size("memory", text) == size
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "1 PB", "much", "inf", "nan", "B"])
 def test_memory_that_is_none(text: str) -> None:
-    fault(lambda: parse_memory(text), UsageError, "memory-range",
+    fault(lambda: parse_size("memory", text), UsageError, "memory-range",
           f"memory cannot be so: expected such as 512MB or 2GiB, found {text!r}")  # fmt: skip
 
 

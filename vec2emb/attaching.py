@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .bundle import Bundle, compare_with_existing, open_bundle
-from .bundlewriter import PIECE, BundleWriter
+from .bundlewriter import BundleWriter
 from .checkpoints import Resized, find_tables, load_table, reserved_rows
 from .checkpoints import resize_positions as resize_checkpoint
 from .errors import UsageError, Vec2embWarning
@@ -20,8 +20,9 @@ from .positionplan import PositionPlan
 from .positions import Facts, facts, resize
 from .publishing import CONFIG
 from .report import announce
+from .rowfile import PIECE
 from .shards import open_checkpoint
-from .table import OF_FILES, raw_rows, stored_rows
+from .table import OF_FILES, raw_rows, stored_positions, stored_rows
 from .targets import target_of
 from .trainrows import rows_of_file
 from .urls import is_url, plain
@@ -225,9 +226,9 @@ def describe_positions(path: Pathish, key: str | None = None) -> list[ShownTable
     if _is_bundle(path):
         opened = Bundle(path)
         recorded = opened.config["positions"]
-        if recorded is None or opened.positions is None:
+        table = stored_positions(opened)
+        if recorded is None or table is None:
             raise UsageError("no-positions", "the bundle has no positions", path=opened.label)
-        table = stored_rows(opened, tensor=opened.positions)
         return [
             ShownTable(name, recorded["offset"], recorded["num"], facts(table), recorded, ())
             for name in recorded["keys"]
@@ -265,10 +266,11 @@ def _resized(
         plan = plan._replace(num=to)
         plan.check("plain", opened.facts["dim"], True)
         return plan.table(opened.facts["dim"])
-    table: Any = resize(
-        stored_rows(opened, tensor=opened.positions), to, method=method, offset=plan.offset or 0, **options
-    )
-    return table  # type: ignore[no-any-return]
+    table = stored_positions(opened)
+    if table is None:
+        raise AssertionError("a plan without a table")
+    resized: Any = resize(table, to, method=method, offset=plan.offset or 0, **options)
+    return resized  # type: ignore[no-any-return]
 
 
 def _rewrite(bundle: Pathish, output: Pathish | None, if_exists: str, decide: Any, step: dict[str, Any]) -> Attached:
@@ -296,7 +298,7 @@ def _rewrite(bundle: Pathish, output: Pathish | None, if_exists: str, decide: An
         own = {name: facts.get(name) for name in ("padding_idx", "train", "unk_idx")}
         details = {name: value for name, value in config.items() if name not in {*facts, *OF_FILES}}
         details |= {**entrance.details(), "steps": [*(config.get("steps") or []), step]}
-        with BundleWriter(publication, dim, facts["dtype"], stored=True) as writer:
+        with BundleWriter(publication, dim, facts["dtype"], stored=True, shard_size=config.get("shard_size")) as writer:
             for at in range(0, rows, step_rows):
                 writer.rows.write(at, raw_rows(opened, at, min(at + step_rows, rows)).tobytes())
             written = writer.finish(rows, [bytes(vocab.blob)], {**own, **entrance.facts()}, details, entrance.tensors())

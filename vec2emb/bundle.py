@@ -1,6 +1,7 @@
 """The bundle on disk: what it consists of, and its one reader. `bundlewriter` has the one writer.
 
-A bundle is three files, in a folder or side by side under one stem:
+A bundle is three files, in a folder or side by side under one stem; in a folder, shards (see `sharding`) may stand in
+the place of the first:
 
     model.safetensors   the table, `weight`: [V, D], or word table and position table under the keys of a key style; the
                         header is padded to 4,096 bytes, its metadata is `format: pt` and `vec2emb`, one canonical JSON
@@ -13,24 +14,22 @@ A bundle is three files, in a folder or side by side under one stem:
 from __future__ import annotations
 
 import json
-import mmap
 import os
 from array import array
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
+from .bundleconfig import read_config
 from .errors import BundleError, InputError, OutputError, UsageError, shown
-from .keys import STYLES
 from .publishing import CONFIG, MODEL, VOCAB, Target
-from .tensorfile import TensorInfo, read_header, reading
-from .trainrows import are_ranges
+from .sharding import begins_with, is_shard_name, listing_sha256, shards_of
+from .tablefiles import Stretch, TableFile, TableFiles
+from .tensorfile import TensorInfo
 from .urls import is_url, label_of, plain
-from .vocab_tokens import Lookup
 
 if TYPE_CHECKING:
     from .vocabulary import Vocabulary
 
-FORMAT_VERSION = 1
 HEADER_BYTES = 4096
 KEY = "weight"
 
@@ -79,16 +78,26 @@ def pretty(value: Any) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
+def table_sha256(config: dict[str, Any]) -> str:
+    """SHA-256 of model.safetensors; of shards, the one that stands for all."""
+    files = config["files"]
+    if config.get("shard_size") is not None:
+        return listing_sha256(files)
+    model: str = next(facts["sha256"] for name, facts in files.items() if name.endswith(".safetensors"))
+    return model
+
+
 class Bundle:
     """The files of a bundle, opened and compared with each other; of the table itself not a byte is read.
 
     Attributes:
         config: the content of vec2emb.json.
         facts: what the tensors' own metadata say: rows, dim, dtype, padding_idx, unk_idx, vocab_sha256 ..
-        header, tensor, positions: of the safetensors file, and the places of word table and position table in it.
-        data: that file, mapped: whatever is replaced later, header and rows are of one file.
+        files: what holds the word table: model.safetensors, which is mapped at once, so that header and rows are of one
+            file whatever is replaced later; or the shards, which are mapped when they are needed.
+        tensor: type and shape of the word table, all of it.
         location: the URL that it was opened by, or None.
-        recorded: bytes and sha256 that MODEL and VOCAB should have.
+        vocab_sha256: what vec2emb.json says of the vocabulary's file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -100,60 +109,121 @@ class Bundle:
             given = cached(self.location)
         self.target = _locate(given)
         self.label = label_of(self.location or self.target.label)
-        self.config = _read_config(self.target)
-        model = self.target.paths[MODEL]
-        with reading(model) as descriptor:
-            self.header = read_header(descriptor, path=model)
-            self.data = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-        self.facts = self._read_facts()
+        self.config = read_config(self.target)
+        self.shards = shards_of(self.config) if self.target.is_folder else []
+        key = self.config.get("key", KEY)
+        self.key: str = key if isinstance(key, str) else ""  # which is nobody's
+        opened = self._open_shards() if self.shards else [self._open_model()]
+        self.facts = self._read_facts(opened[0])
+        self.files, self._position_file = self._divided(opened)
         self.tensor = self._find_table()
-        self.positions = self._find_positions()
-        self.recorded = {name: self._find_recorded(name) for name in (MODEL, VOCAB)}
-        self._compare()
+        self._positions = self._find_positions()
+        vocab = self._find_recorded(VOCAB)
+        self.vocab_sha256: str = vocab["sha256"]
+        self._compare(vocab["bytes"])
 
     def release(self) -> None:
-        """Give back the memory of the mapped file, as after copying rows; what is used again is mapped again."""
-        if hasattr(mmap, "MADV_DONTNEED"):
-            self.data.madvise(mmap.MADV_DONTNEED)
+        """Give back the memory of the mapped files, as after copying rows; what is used again is mapped again."""
+        self.files.release()
+
+    def stretches(self, start: int, stop: int) -> Iterator[Stretch]:
+        """Where rows start .. stop-1 of the word table stand, in one file or several."""
+        return self.files.stretches(self.key, start, stop)
+
+    def position_stretch(self) -> Stretch | None:
+        """Where the position table stands; of one under several keys, the first."""
+        if self._positions is None:
+            return None
+        return self._position_file.stretch(self._positions, 0, self._positions.shape[0])
 
     def stored_bytes(self, row: int, count: int) -> bytes:
         """Rows of the table as they are stored."""
-        tensor = self.tensor
-        width = (tensor.stop - tensor.start) // tensor.shape[0]
-        start = self.header.data_start + tensor.start + row * width
-        return self.data[start : start + count * width]
+        width = (self.tensor.stop - self.tensor.start) // self.tensor.shape[0]
+        return b"".join(data[at : at + rows * width] for data, at, rows in self.stretches(row, row + count))
+
+    def tables(self) -> list[TableFile]:
+        """The files of all tables, that of positions included."""
+        return [*self.files, *([] if self._position_file is self.files[0] else [self._position_file])]
+
+    def checksums(self) -> list[tuple[str, str]]:
+        """Path and recorded sha256 of every file but vec2emb.json."""
+        files = [(file.path, file.recorded["sha256"]) for file in self.tables()]
+        return [*files, (self.target.paths[VOCAB], self.vocab_sha256)]
+
+    def paths(self) -> list[str]:
+        """All files of the bundle."""
+        return [*(path for path, _ in self.checksums()), self.target.paths[CONFIG]]
 
     def check_sum(self) -> None:
-        """Refuse tensors that are not those that were written, before they are copied and get a new checksum.
+        """Compare the tables with their checksums, lest damage be carried into a bundle with new ones.
 
         Raises:
-            BundleError: their sha256 is another.
+            BundleError: a file is not the one that was written.
         """
         import hashlib
 
-        expected, actual = self.recorded[MODEL]["sha256"], hashlib.sha256(self.data).hexdigest()
-        if actual != expected:
-            raise BundleError(
-                "bundle-damaged", "the tensors are not those that were written", path=self.label,
-                expected=f"sha256 {expected}", found=actual, hint="convert again, or copy the bundle again",
-            )  # fmt: skip
+        for file in self.tables():
+            expected, actual = file.recorded["sha256"], hashlib.sha256(file.data).hexdigest()
+            file.release()
+            if actual != expected:
+                raise BundleError(
+                    "bundle-damaged", "the tensors are not those that were written", path=self.label,
+                    expected=f"sha256 {expected}", found=actual, hint="convert again, or copy the bundle again",
+                )  # fmt: skip
 
-    def _read_facts(self) -> dict[str, Any]:
-        text = self.header.metadata.get("vec2emb")
+    def _open_model(self) -> TableFile:
+        return TableFile(self.target.paths[MODEL], self._find_recorded(MODEL), stays_mapped=True)
+
+    def _open_shards(self) -> list[TableFile]:
+        """The shards that vec2emb.json lists, each with the row that its own metadata say it begins with."""
+        files = []
+        for name in self.shards:
+            path = os.path.join(self.target.path, name)
+            if not os.path.exists(path):
+                raise self._damaged(f"{name} is missing", "the file", "none")
+            file = TableFile(path, self._recorded_as(name))
+            file.first = begins_with(file.header.metadata, self.key) or 0
+            files.append(file)
+        return files
+
+    def _divided(self, opened: list[TableFile]) -> tuple[TableFiles, TableFile]:
+        """The files of words, and that of positions; the shards must follow each other."""
+        if not self.shards:
+            return TableFiles(opened), opened[0]
+        words, others, at = TableFiles(), [], 0
+        for file in opened:
+            name, tensor = os.path.basename(file.path), file.header.tensors.get(self.key)
+            if file.header.metadata.get("vec2emb") != opened[0].header.metadata.get("vec2emb"):
+                raise self._damaged(f"{name} is a shard of another table", "the metadata of the first", "others")
+            if tensor is None:
+                others.append(file)
+                continue
+            rows = [file.first, file.first + (tensor.shape or (0,))[0]]
+            if rows[0] != at or file.recorded.get("rows") != rows or len(file.header.tensors) > 1:
+                raise self._damaged(
+                    f"{name} holds other rows", f"rows {shown(str(file.recorded.get('rows')))} from {at} on", str(rows)
+                )
+            at = rows[1]
+            words.append(file)
+        if not words or len(others) > 1:
+            raise self._damaged("the shards are not those of one table", f"rows of {shown(self.key)}", "other tensors")
+        return words, others[0] if others else words[0]
+
+    def _read_facts(self, file: TableFile) -> dict[str, Any]:
+        text = file.header.metadata.get("vec2emb")
         try:
             facts = json.loads(text) if text is not None else None
         except (ValueError, RecursionError):
             facts = None
         if not isinstance(facts, dict):
             raise BundleError(
-                "bundle-metadata", "the tensors were not written by vec2emb", path=self.target.paths[MODEL],
-                expected="metadata named 'vec2emb'", found=str(sorted(self.header.metadata)),
+                "bundle-metadata", "the tensors were not written by vec2emb", path=file.path,
+                expected="metadata named 'vec2emb'", found=str(sorted(file.header.metadata)),
             )  # fmt: skip
         return facts
 
     def _find_table(self) -> TensorInfo:
-        facts, key = self.facts, self.config.get("key", KEY)
-        tensor = self.header.tensors.get(key) if isinstance(key, str) else None
+        facts, tensor = self.facts, self._whole()
         rows, dim = facts.get("rows"), facts.get("dim")
         if tensor is None or tensor.shape != (rows, dim):
             raise self._damaged("the table is not as its metadata say", f"{rows} x {dim}", str(tensor and tensor.shape))
@@ -167,6 +237,18 @@ class Bundle:
         if not isinstance(facts.get("vocab_sha256"), str):
             raise self._damaged("the tensors do not say which vocabulary is theirs", "its sha256", "none")
         return tensor
+
+    def _whole(self) -> TensorInfo | None:
+        """The word table as if it were in one file; None where its parts do not fit each other."""
+        parts = [file.header.tensors.get(self.key) for file in self.files]
+        first, last = parts[0], parts[-1]
+        if first is None or last is None or len({part and (part.dtype, part.shape[1:]) for part in parts}) > 1:
+            return None
+        if len(parts) == 1:
+            return first
+        rows = self.files[-1].first + last.shape[0]
+        width = first.stop // max(1, first.shape[0])
+        return TensorInfo(first.dtype, (rows, *first.shape[1:]), 0, rows * width)
 
     def _find_positions(self) -> TensorInfo | None:
         """The position table; where it stands under several keys, the first."""
@@ -182,7 +264,7 @@ class Bundle:
                 f"{CONFIG} and the tensors disagree about positions", shown(str(facts)), shown(str(recorded))
             )
         rows = facts["num"] + facts["offset"]
-        tensors = [self.header.tensors.get(key) for key in recorded["keys"]]
+        tensors = [self._position_file.header.tensors.get(key) for key in recorded["keys"]]
         for tensor in tensors:
             if tensor is None or tensor.shape != (rows, self.tensor.shape[1]) or tensor.dtype != self.tensor.dtype:
                 raise self._damaged(
@@ -193,17 +275,17 @@ class Bundle:
     def _find_recorded(self, name: str) -> dict[str, Any]:
         """Size and sha256 of a file, found by the end of its name: all files may have been renamed together."""
         files = self.config.get("files")
-        for key, facts in files.items() if isinstance(files, dict) else ():
-            if (
-                key.endswith(name.removeprefix("model"))
-                and isinstance(facts, dict)
-                and type(facts.get("bytes")) is int
-                and isinstance(facts.get("sha256"), str)
-            ):
-                return facts
+        names = [key for key in files if key.endswith(name.removeprefix("model"))] if isinstance(files, dict) else []
+        return self._recorded_as(names[0] if names else name)
+
+    def _recorded_as(self, name: str) -> dict[str, Any]:
+        files = self.config.get("files")
+        facts = files.get(name) if isinstance(files, dict) else None
+        if isinstance(facts, dict) and type(facts.get("bytes")) is int and isinstance(facts.get("sha256"), str):
+            return facts
         raise self._damaged(f"{CONFIG} does not say what {name} should be", "its bytes and sha256", shown(str(files)))
 
-    def _compare(self) -> None:
+    def _compare(self, vocab_bytes: int) -> None:
         for name in ("rows", "dim", "dtype", "padding_idx", "unk_idx", "format_version", "scale", "train"):
             if canonical(self.config.get(name)) != canonical(self.facts.get(name)):  # as 0, 0.0 and False are equal
                 raise self._damaged(
@@ -216,9 +298,8 @@ class Bundle:
             raise self._damaged(
                 "the rows that train are none", f"ranges up to {self.facts['rows']}", shown(str(ranges))
             )
-        for name in (MODEL, VOCAB):
-            path = self.target.paths[name]
-            recorded = self.recorded[name]["bytes"]
+        sizes = [(file.path, file.recorded["bytes"]) for file in self.tables()]
+        for path, recorded in [*sizes, (self.target.paths[VOCAB], vocab_bytes)]:
             try:
                 size = os.stat(path).st_size
             except OSError:
@@ -244,10 +325,11 @@ def compare_with_existing(target: Target, config: dict[str, Any]) -> None:
     existing = Bundle(target.location)
     keys = (config.keys() | existing.config.keys()) - {"self_sha256"}  # of all the others
     differing = sorted(key for key in keys if config.get(key) != existing.config.get(key))
-    for name in (MODEL, VOCAB):
-        with open(existing.target.paths[name], "rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != config["files"][target.file_name(name)]["sha256"]:
-                differing.append(target.file_name(name))
+    for path, _ in existing.checksums():
+        name = os.path.basename(path)
+        with open(path, "rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != config["files"].get(name, {}).get("sha256"):
+                differing.append(name)
     if differing:
         raise OutputError(
             "target-differs",
@@ -262,7 +344,8 @@ def _locate(path: str) -> Target:
     if os.path.isdir(path) or path.endswith(".safetensors"):
         folder, name = os.path.split(path)
         # The tensors of a folder, named by themselves, stand for the folder.
-        target = Target((folder or ".") if name == MODEL and os.path.exists(os.path.join(folder, CONFIG)) else path)
+        stands = (name == MODEL or is_shard_name(name)) and os.path.exists(os.path.join(folder, CONFIG))
+        target = Target((folder or ".") if stands else path)
     elif not os.path.lexists(path):
         raise InputError("not-found", "there is no such bundle", path=path)
     else:
@@ -274,102 +357,21 @@ def _locate(path: str) -> Target:
     return target
 
 
-def _read_config(target: Target) -> dict[str, Any]:
-    path = target.paths[CONFIG]
-    try:
-        with open(path, "rb") as file:
-            config = json.loads(file.read())
-    except FileNotFoundError:
-        raise BundleError(
-            "bundle-incomplete", "the bundle has no vec2emb.json", path=target.label, expected=path,
-            hint="copy all three files of a bundle together",
-        ) from None  # fmt: skip
-    except (OSError, ValueError, RecursionError) as error:
-        raise BundleError("bundle-config", f"the settings cannot be read ({error})", path=path) from error
-    version = config.get("format_version") if isinstance(config, dict) else None
-    if type(version) is not int:
-        raise BundleError("bundle-config", "the settings have no format_version", path=path)
-    if version > FORMAT_VERSION:
-        raise BundleError(
-            "bundle-version", "the bundle was written by a newer vec2emb", path=target.label,
-            expected=f"format_version up to {FORMAT_VERSION}", found=str(version), hint="pip install -U vec2emb",
-        )  # fmt: skip
-    checked: dict[str, Any] = config
-    for name, fits in _SHAPES.items():
-        if not fits(checked.get(name)):
-            raise BundleError("bundle-config", f"{name} is not as vec2emb writes it", path=path,
-                              found=shown(str(checked.get(name))))  # fmt: skip
-    return checked
-
-
-def _is_special(entry: object) -> bool:
-    kinds: dict[str, type] = {"token": str, "id": int, "role": str, "init": str}
-    return isinstance(entry, dict) and all(isinstance(entry.get(name), kind) for name, kind in kinds.items())
-
-
-def _are_positions(value: Any) -> bool:
-    """Whether they have the form in which vec2emb.json records a position table."""
-    if not isinstance(value, dict):
-        return value is None
-    num: Any
-    offset: Any
-    num, offset, padding, keys = map(value.get, ("num", "offset", "padding_idx", "keys"))
-    return (
-        isinstance(value.get("kind"), str)
-        and type(value.get("trains")) is bool
-        and (type(num), type(offset)) == (int, int)
-        and num > 0 <= offset
-        and (padding is None or (type(padding) is int and 0 <= padding < offset))
-        and isinstance(keys, list)
-        and keys != []
-        and all(isinstance(key, str) for key in keys)
-    )
-
-
-def _is_scale(value: object) -> bool:
-    if not isinstance(value, dict):
-        return value is None
-    factor: Any = value.get("factor")
-    return type(factor) in (int, float) and 0 < factor < float("inf")
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or (isinstance(value, dict) and are_ranges(value.get("rows")))
-
-
-def _is_extension(value: object) -> bool:
-    if not isinstance(value, dict) or not isinstance(value.get("options"), dict):
-        return False
-    source = value.get("source")
-    return (
-        are_ranges([value.get("rows")])
-        and are_ranges(value.get("missing"))
-        and (source is None or (isinstance(source, dict) and isinstance(source.get("name"), str)))
-    )
-
-
-_SHAPES: dict[str, Callable[[Any], bool]] = {
-    "positions": _are_positions,
-    "scale": _is_scale,
-    "steps": lambda value: value is None or (isinstance(value, list) and all(isinstance(one, dict) for one in value)),
-    "train": lambda value: value in ("all", "none", "new", "rows"),
-    "train_rows": lambda value: value is None or are_ranges(value),
-    "missing": _is_missing,
-    "extensions": lambda value: value is None or (isinstance(value, list) and all(map(_is_extension, value))),
-    "key_style": lambda value: value is None or (isinstance(value, str) and value in STYLES),
-    "tied_head": lambda value: value is None or isinstance(value, str),
-    "specials": lambda value: isinstance(value, list) and all(map(_is_special, value)),
-    "source": lambda value: value is None or isinstance(value, dict),
-    "options": lambda value: isinstance(value, dict),
-    "lookup": lambda value: value in (None, *get_args(Lookup)),
-}
-
-
 def open_bundle(bundle: str | os.PathLike[str]) -> tuple[Bundle, Vocabulary]:
     """The files of a bundle, and the vocabulary that belongs to its table; raises what `vec2emb.load` raises."""
+    opened = Bundle(bundle)
+    return opened, open_vocabulary(opened)
+
+
+def open_vocabulary(opened: Bundle) -> Vocabulary:
+    """The vocabulary that belongs to the table of a bundle.
+
+    Raises:
+        BundleError: it is another one.
+        VocabularyError: it is none.
+    """
     from .vocabulary import Vocabulary
 
-    opened = Bundle(bundle)
     facts = opened.facts
     vocab = Vocabulary.map_file(
         opened.target.paths[VOCAB],
@@ -380,4 +382,4 @@ def open_bundle(bundle: str | os.PathLike[str]) -> tuple[Bundle, Vocabulary]:
     )
     if len(vocab) != facts["rows"]:
         raise opened._damaged(f"{VOCAB} and the table differ in length", f"{facts['rows']} lines", str(len(vocab)))
-    return opened, vocab
+    return vocab

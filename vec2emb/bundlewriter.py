@@ -7,16 +7,20 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._kernel import cast_rows
 from ._kernel.codes import Cast
-from .bundle import DTYPES, FORMAT_VERSION, HEADER_BYTES, KEY, canonical, largest, pretty, self_sha256
-from .errors import InputError
+from .bundle import DTYPES, HEADER_BYTES, KEY, canonical, largest, pretty, self_sha256
+from .bundleconfig import FORMAT_VERSION
+from .errors import InputError, UsageError
 from .filesystem import sync, write_all, write_file, writing
-from .publishing import CONFIG, MODEL, SCRATCH, VOCAB, WAITING, Publication
+from .publishing import CONFIG, MODEL, SCRATCH, VOCAB, WAITING, Publication, Target
+from .rowfile import PIECE, RowFile
+from .sharding import rows_each
 from .tensorfile import TensorInfo, encode_header
+from .urls import is_url
 from .version import __version__
 from .writeback import WriteBack
 
@@ -24,43 +28,24 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-PIECE = 1 << 20  # bytes; larger writes were several times slower
 _FLOAT32_MAX = 3.4028234663852886e38
 
 
-class RowFile:
-    """Rows in a file, written and read at their place; float32 unless `item`, bytes a value, says otherwise.
+def check_folder(target: Target, shard_size: int | None) -> None:
+    """Refuse shards beside other files.
 
-    `label` is the output's name for messages; `write_back` is told of what was written.
+    Raises:
+        UsageError: the target is no folder.
     """
-
-    def __init__(
-        self, descriptor: int, base: int, dim: int, label: str, item: int = 4, write_back: WriteBack | None = None
-    ) -> None:
-        self.descriptor = descriptor
-        self.dim = dim
-        self._label = label
-        self._base = base
-        self._width = item * dim
-        self._write_back = write_back
-
-    def write(self, row: int, rows: bytes | bytearray | memoryview) -> None:
-        """Write n rows at row .. row+n-1."""
-        with writing(self._label):
-            write_all(self.descriptor, rows, self._base + row * self._width)
-        if self._write_back is not None:
-            self._write_back.wrote(len(rows))
-
-    def read(self, row: int, count: int) -> bytes:
-        """`count` rows from `row` on."""
-        with writing(self._label):
-            return os.pread(self.descriptor, count * self._width, self._base + row * self._width)
-
-    def blocks(self, start: int, stop: int) -> Iterator[bytes]:
-        """Rows start .. stop-1, about 1 MiB at a time."""
-        step = max(1, PIECE // self._width)
-        for row in range(start, stop, step):
-            yield self.read(row, min(step, stop - row))
+    if shard_size is not None and is_url(target.location):
+        raise UsageError(
+            "shards-at-a-url", "shards are not uploaded", expected="a folder of this machine", found=target.label,
+            hint="write them here, then copy the folder",
+        )  # fmt: skip
+    if shard_size is not None and not target.is_folder:
+        raise UsageError(
+            "shards-in-a-folder", "shards need a folder of their own", expected="-o FOLDER", found=target.label
+        )
 
 
 def narrowed(rows: bytes | memoryview, dtype: str) -> bytes | bytearray:
@@ -85,25 +70,46 @@ class BundleWriter:
 
     Args:
         stored: rows come in the stored type already; otherwise as float32, and `finish` casts them.
+        shard_size: cut the table into shards of at most so many bytes each; None for one file.
 
     Attributes:
         rows: where the rows go: their place in the tensors' file, or a scratch file if they are to be cast.
+
+    Raises:
+        UsageError: shards that are none, or have no folder.
     """
 
-    def __init__(self, publication: Publication, dim: int, dtype: str, *, stored: bool = False) -> None:
+    def __init__(
+        self,
+        publication: Publication,
+        dim: int,
+        dtype: str,
+        *,
+        stored: bool = False,
+        shard_size: int | None = None,
+    ) -> None:
         self._publication = publication
         self._dim = dim
         self._dtype = dtype
+        self._shard_size = shard_size
         self._open: list[int] = []
         label = publication.target.label
         with writing(label):
-            self._model = self._create(MODEL)
-            self._write_back = WriteBack(self._model)
-            if stored or dtype == "float32":
-                width = DTYPES[dtype][1]
-                self.rows = RowFile(self._model, HEADER_BYTES, dim, label, width, self._write_back)
-            else:
-                self.rows = RowFile(self._create(SCRATCH), 0, dim, label)
+            self._table = self._create_table(label)
+            cast = not stored and dtype != "float32"
+            self.rows = RowFile(self._create(SCRATCH), 0, dim, label) if cast else self._table
+
+    def _create_table(self, label: str) -> RowFile:
+        """Where rows of the stored type go."""
+        item = DTYPES[self._dtype][1]
+        if self._shard_size is None:
+            model = self._create(MODEL)
+            return RowFile(model, HEADER_BYTES, self._dim, label, item, WriteBack(model))
+        from .shardwriter import ShardedRows
+
+        check_folder(self._publication.target, self._shard_size)
+        each = rows_each(self._shard_size, HEADER_BYTES, item * self._dim)
+        return ShardedRows(self._publication.path, each, HEADER_BYTES, self._dim, label, item)
 
     def __enter__(self) -> BundleWriter:
         return self
@@ -113,7 +119,7 @@ class BundleWriter:
 
     def close(self) -> None:
         """Close all files; what is written stays unpublished."""
-        self._write_back.close()
+        self._table.close()
         while self._open:
             os.close(self._open.pop())
 
@@ -152,29 +158,48 @@ class BundleWriter:
             # Synced together with the tensors: by itself it would wait for them.
             size, digest = write_file(publication.path(VOCAB), iter(vocabulary), flush=False)
             facts = {"dim": self._dim, "dtype": self._dtype, "format_version": FORMAT_VERSION, "rows": count, **facts}
-            entries = self._entries(count, tensors, len(position_bytes))
             metadata = {"format": "pt", "vec2emb": canonical({**facts, "vocab_sha256": digest})}
-            header = encode_header(entries, metadata, align=HEADER_BYTES)
-            if len(header) != HEADER_BYTES:
-                raise AssertionError(f"a header of {len(header)} bytes")
-            if self.rows.descriptor != self._model:
+            if self.rows is not self._table:
                 self._cast(count)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(publication.path(WAITING))
-            write_all(self._model, header, 0)
-            for key in tensors.position_keys:
-                write_all(self._model, position_bytes, HEADER_BYTES + entries[key].start)
-            end = HEADER_BYTES + max(entry.stop for entry in entries.values())
-            os.ftruncate(self._model, end)
-            model_digest = self._sync_and_hash()
-            files = {
-                publication.target.file_name(MODEL): {"bytes": end, "sha256": model_digest},
-                publication.target.file_name(VOCAB): {"bytes": size, "sha256": digest},
-            }
+            finish = self._finish_model if self._shard_size is None else self._finish_shards
+            files = finish(count, metadata, tensors, position_bytes)
+            files[publication.target.file_name(VOCAB)] = {"bytes": size, "sha256": digest}
             config = {"vec2emb_version": __version__, "key": tensors.key, **facts, **details, "files": files}
+            if self._shard_size is not None:
+                config["shard_size"] = self._shard_size
             config["self_sha256"] = self_sha256(config)
             write_file(publication.path(CONFIG), [pretty(config)])
         return config
+
+    def _finish_model(
+        self, count: int, metadata: dict[str, str], tensors: Tensors, position_bytes: bytes | bytearray
+    ) -> dict[str, dict[str, Any]]:
+        """Header and positions of the one file; what vec2emb.json says of it."""
+        model, entries = self._table.descriptor, self._entries(count, tensors, len(position_bytes))
+        header = encode_header(entries, metadata, align=HEADER_BYTES)
+        if len(header) != HEADER_BYTES:
+            raise AssertionError(f"a header of {len(header)} bytes")
+        write_all(model, header, 0)
+        for key in tensors.position_keys:
+            write_all(model, position_bytes, HEADER_BYTES + entries[key].start)
+        end = HEADER_BYTES + max(entry.stop for entry in entries.values())
+        os.ftruncate(model, end)
+        name = self._publication.target.file_name(MODEL)
+        return {name: {"bytes": end, "sha256": self._sync_and_hash(model)}}
+
+    def _finish_shards(
+        self, count: int, metadata: dict[str, str], tensors: Tensors, position_bytes: bytes | bytearray
+    ) -> dict[str, dict[str, Any]]:
+        """The same of shards."""
+        from .shardwriter import ShardedRows
+
+        if not isinstance(self._table, ShardedRows):
+            raise AssertionError("no shards")
+        sync(self._publication.path(VOCAB))
+        positions = dict.fromkeys(tensors.position_keys, position_bytes)
+        return self._table.finish(count, tensors.key, DTYPES[self._dtype][0], metadata, positions)
 
     def _entries(self, count: int, tensors: Tensors, position_bytes: int) -> dict[str, TensorInfo]:
         """Words first, so that their place does not depend on what follows."""
@@ -201,15 +226,13 @@ class BundleWriter:
         return descriptor
 
     def _cast(self, count: int) -> None:
-        at = HEADER_BYTES
+        at = 0
         for block in self.rows.blocks(0, count):
-            out = narrowed(block, self._dtype)
-            write_all(self._model, out, at)
-            self._write_back.wrote(len(out))
-            at += len(out)
+            self._table.write(at, narrowed(block, self._dtype))
+            at += len(block) // (4 * self._dim)
         os.unlink(self._publication.path(SCRATCH))
 
-    def _sync_and_hash(self) -> str:
+    def _sync_and_hash(self, model: int) -> str:
         """Both take a while; neither waits for the other."""
         import hashlib
 
@@ -217,7 +240,7 @@ class BundleWriter:
 
         def flush() -> None:
             try:
-                self._write_back.finish()
+                self._table.sync()
                 sync(self._publication.path(VOCAB))
             except OSError as error:
                 failures.append(error)
@@ -227,7 +250,7 @@ class BundleWriter:
         try:
             digest = hashlib.sha256()
             at, buffer = 0, bytearray(PIECE)
-            while size := os.preadv(self._model, [buffer], at):
+            while size := os.preadv(model, [buffer], at):
                 digest.update(memoryview(buffer)[:size])
                 at += size
         finally:

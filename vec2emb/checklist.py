@@ -14,7 +14,8 @@ class Verification:
         path: the bundle, as the caller gave it.
         checks: each check with its name, `ok`, and what was found where it is not.
         notes: what could not be checked, or differs without being at fault.
-        identical_sha256: SHA-256 of model.safetensors, if a rebuilt bundle is the same; else None.
+        identical_sha256: SHA-256 of model.safetensors, or the one that stands for all shards, if a rebuilt bundle is
+            the same; else None.
     """
 
     def __init__(self, path: str) -> None:

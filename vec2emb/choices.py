@@ -8,7 +8,7 @@ from types import MappingProxyType
 from .errors import UsageError
 
 EXPORTS = (
-    "word2vec", "word2vec-binary", "glove", "fasttext-vec", "huggingface", "model2vec", "vocab-json", "npz",
+    "word2vec", "word2vec-binary", "glove", "fasttext-vec", "huggingface", "model2vec", "vocab-json", "npz", "shards",
 )  # fmt: skip
 FORMATS = ("auto", "word2vec", "glove", "word2vec-binary")
 # Each with the name that Python has for it.

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .bundle import compare_with_existing
-from .bundlewriter import BundleWriter
+from .bundle import compare_with_existing, table_sha256
+from .bundlewriter import BundleWriter, check_folder
 from .engine import Tally
 from .errors import InputError, Vec2embWarning, VocabularyError, shown
 from .expectations import Expectations
@@ -16,7 +16,7 @@ from .modelplan import Entrance, ModelPlan
 from .passes import Pass, ReadOptions, nowhere, open_pass
 from .placement import Placement, planned_inits
 from .planning import Plan
-from .publishing import MODEL, Target
+from .publishing import Target
 from .report import FEW, Report, announce
 from .rowreport import RowReport
 from .selection import Selection
@@ -37,6 +37,7 @@ class Conversion(NamedTuple):
         strict: whether warnings are errors.
         license, source_url: recorded of the source.
         recorded: further options that change what comes out, as vec2emb.json has them.
+        shard_size: of a table that is cut into shards, the bytes of one at most; None for one file.
     """
 
     read: ReadOptions
@@ -50,6 +51,7 @@ class Conversion(NamedTuple):
     license: str | None
     source_url: str | None
     recorded: dict[str, Any]
+    shard_size: int | None = None
 
     def rehearse(self, source: SourceLike) -> Report:
         """Detect, scan and select: what a conversion would give, as far as that can be told without numbers."""
@@ -61,6 +63,7 @@ class Conversion(NamedTuple):
             report = Report(opened.source, opened.detected, counts, selection)
         report.describe_plan(self.read.dtype, self.missing, planned_inits(selection))
         report.describe_model(self.model.make_table(report.dim, report.padding_idx), self.train)
+        report.describe_shards(self.shard_size)
         report.warnings, report.dry_run = [*found, *filter(None, [_left_behind(opened)])], True
         self.expected.check(report, None)
         announce(report.warnings, self.strict)
@@ -70,11 +73,12 @@ class Conversion(NamedTuple):
         self, source: SourceLike, target: Target, if_exists: str, row_report: str | os.PathLike[str] | None
     ) -> Report:
         """Scan, select, fill, and publish."""
+        check_folder(target, self.shard_size)
         with (
             target.publication(if_exists) as publication,
             open_pass(source, self.read) as opened,
             RowReport(row_report, target) as row_lines,
-            BundleWriter(publication, opened.detected.dim, self.read.dtype) as writer,
+            BundleWriter(publication, opened.detected.dim, self.read.dtype, shard_size=self.shard_size) as writer,
         ):
             selection, report, entrance = self._fill(opened, writer, row_lines, target.label)
             self.expected.check(report, None)
@@ -85,14 +89,14 @@ class Conversion(NamedTuple):
                 len(selection), selection.vocabulary(), report.facts(),
                 {**details, "options": {**options, **self.recorded}}, entrance.tensors(),
             )  # fmt: skip
-            self.expected.check(report, report.config["files"][target.file_name(MODEL)]["sha256"])
+            self.expected.check(report, table_sha256(report.config))
             if if_exists == "keep" and not target.is_free():
                 compare_with_existing(target, report.config)
                 report.kept_existing = True
             else:
                 publication.publish()
             row_lines.conclude(report)
-        report.path, report.model_path = target.label, target.model_label
+        report.path, report.model_path = target.label, None if self.shard_size else target.model_label
         return report
 
     def _fill(
@@ -116,6 +120,7 @@ class Conversion(NamedTuple):
         rows = (block for start, stop in report.rows_of_file() for block in writer.rows.blocks(start, stop))
         entrance = entrance.measure(rows, report.dim)
         report.describe_model(entrance, self.train)
+        report.describe_shards(self.shard_size)
         odd = [entrance.warning(label), _left_behind(opened), _without_subwords(opened, lacking)]
         report.warnings = [*found, *filter(None, odd)]
         return selection, report, entrance

@@ -94,7 +94,7 @@ def _keyed_vectors(bundle: str | os.PathLike[str]) -> Any:
         raise InputError("no-rows", "the bundle has no row that came from a file", path=opened.label)
     one_range = kept[-1] - kept[0] + 1 == len(kept)
     keyed = KeyedVectors(vector_size=table.dim)
-    keyed.vectors = table.vectors[kept[0] : kept[-1] + 1] if one_range else table.vectors[kept]
+    keyed.vectors = table.rows(kept[0], kept[-1] + 1) if one_range else table.vectors[kept]
     keyed.index_to_key = [vocab.tokens[row] for row in kept]
     keyed.key_to_index = {token: i for i, token in enumerate(keyed.index_to_key)}
     return keyed

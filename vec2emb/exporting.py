@@ -7,7 +7,7 @@ import os
 import shutil
 import warnings
 
-from .bundle import Bundle, open_bundle
+from .bundle import Bundle, open_bundle, table_sha256
 from .choices import EXPORTS, REPLACE, check_choice
 from .errors import OutputError, UsageError, shown
 from .exported import Export
@@ -20,6 +20,8 @@ from .layouts.vectors import VECTORS, check_tokens, needs_options, options_to_re
 from .layouts.words import write_vocab_json
 from .packing import compression_of, packed
 from .progress import Progress, ProgressLike, progress_of
+from .resharding import write_shards
+from .sharding import SIZE, shards_of
 from .staging import new_file, staged
 from .urls import local_only
 
@@ -36,10 +38,11 @@ def export(
     specials: str = "keep",
     normalize_module: bool = False,
     model_card: bool = False,
+    shard_size: int | str | None = None,
     if_exists: str = "error",
     progress: ProgressLike = False,
 ) -> Export:
-    """Write the table of a bundle as other programs read it: a file of vectors, a list of words, or a folder.
+    """Write the table of a bundle as other programs read it: a file of vectors, a list of words, a folder, or shards.
 
     Nothing is lost: the numbers of text are the shortest that read back as the same float32; float16 and bfloat16
     are written as the float32 that they stand for (`npz` and folders keep float16). What is written appears complete
@@ -51,11 +54,13 @@ def export(
         to: a file of vectors: `word2vec` (text with a header), `word2vec-binary`, `glove` (text without one) or
             `fasttext-vec` (text for fastText's `-pretrainedVectors`); `vocab-json` (`{"token": id, ..}`) or `npz`
             (numpy arrays `weight` [V, D] and `vocab`, the bytes of vocab.txt); or a folder: `huggingface`, which
-            sentence-transformers, model2vec and transformers load, or `model2vec`, that library's own.
+            sentence-transformers, model2vec and transformers load, or `model2vec`, that library's own; or
+            `shards`, the same bundle in several files as PyTorch's distributed checkpoint has them.
         path: the file, of which `.gz`, `.bz2`, `.xz` and `.zst` at its end compress it, or the folder.
-        specials: `keep` the rows of the special tokens, or `drop` them; folders need them.
+        specials: `keep` the rows of the special tokens, or `drop` them; folders and shards need them.
         normalize_module: of a folder: texts are scaled to length 1 at the end.
         model_card: of a folder: write README.md from the source and the licence that are recorded.
+        shard_size: of shards, the largest that a file may be, as a number of bytes or as `5GB`, which is the default.
         if_exists: raise an `error` where a file or an earlier export stands already, or `replace` it. README.md and
             .gitattributes of a folder stay; a folder with any other foreign file is never replaced.
         progress: True for the usual display, or a function of (bytes done, bytes in all).
@@ -71,6 +76,10 @@ def export(
     """
     label = os.fsdecode(path)
     _check_arguments(label, to, specials, if_exists, {"normalize_module": normalize_module, "model_card": model_card})
+    if to == "shards":
+        return _export_shards(bundle, label, SIZE if shard_size is None else shard_size, if_exists, progress)
+    if shard_size is not None:
+        raise UsageError("shard-size-alone", f"{to} is not cut into shards", hint="--to shards")
     opened, vocab = open_bundle(bundle)
     part = Part(opened, vocab, specials == "drop")
     compression = "none" if to in FOLDERS or to == "npz" else compression_of(label)
@@ -100,6 +109,8 @@ def _check_arguments(label: str, to: str, specials: str, if_exists: str, of_fold
             )  # fmt: skip
     elif specials == "drop":
         raise UsageError("specials-needed", f"{to} needs the special tokens", hint="leave out --specials drop")
+    if to == "shards" and specials == "drop":
+        raise UsageError("specials-needed", "shards hold the whole table", hint="leave out --specials drop")
     if to == "npz":
         packing = compression_of(label)
         if packing != "none":
@@ -153,6 +164,18 @@ def _export_folder(
                     shutil.copyfileobj(old, file)
 
 
+def _export_shards(
+    bundle: str | os.PathLike[str], label: str, shard_size: int | str, if_exists: str, progress: ProgressLike
+) -> Export:
+    config = write_shards(bundle, label, shard_size, if_exists, progress)
+    done = Export(label, "shards", "none", config["rows"], config["dim"], 0)
+    done.dtype, done.files, done.read_back = config["dtype"], config["files"], True
+    done.bytes, done.sha256 = sum(facts["bytes"] for facts in done.files.values()), table_sha256(config)
+    shards = len(shards_of(config))
+    done.notes.append(f"{shards:,} shard{'' if shards == 1 else 's'} of at most {config['shard_size']:,} bytes")
+    return done
+
+
 def _size_and_hash(path: str) -> tuple[int, str]:
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -160,7 +183,7 @@ def _size_and_hash(path: str) -> tuple[int, str]:
 
 
 def _check_file(label: str, target: str, bundle: Bundle, if_exists: str) -> None:
-    if target in bundle.target.paths.values():
+    if target in bundle.paths():
         raise OutputError("target-is-the-bundle", "this is a file of the bundle itself", path=label)
     if not os.path.lexists(target):
         return

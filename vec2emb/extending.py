@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .bundle import Bundle, compare_with_existing, open_bundle
-from .bundlewriter import PIECE, BundleWriter, Tensors
+from .bundlewriter import BundleWriter, Tensors
 from .choices import check_choice
 from .errors import UsageError, Vec2embWarning, VocabularyError, shown
 from .newcomers import FEW, Newcomers
@@ -15,9 +15,10 @@ from .passes import ReadOptions
 from .planning import MISSING
 from .progress import ProgressLike
 from .report import announce
+from .rowfile import PIECE
 from .sources import SourceLike
 from .special import Special, SpecialLike, arrange
-from .table import OF_FILES, raw_rows, stored_rows
+from .table import OF_FILES, raw_rows, stored_positions
 from .targets import target_of
 from .trainrows import Ranges, TrainLike, TrainRows, new_rows, ranges_of
 from .vocabulary import Vocabulary
@@ -152,7 +153,8 @@ def extend(
         dim, count = opened.facts["dim"], len(old) + len(new_specials) + len(words)
         done = Extension(target.label, len(old), count, dim)
         done.present = len(asked) + (len(wanted.vocab) if wanted else 0) - done.added
-        with BundleWriter(publication, dim, opened.facts["dtype"], stored=True) as writer:
+        shard_size = opened.config.get("shard_size")
+        with BundleWriter(publication, dim, opened.facts["dtype"], stored=True, shard_size=shard_size) as writer:
             newcomers = Newcomers(opened, old, new_specials, words, writer.waiting_rows())
             if source is not None and len(words):
                 newcomers.read(source, read, duplicates)
@@ -328,5 +330,4 @@ def _joined(ranges: Ranges) -> Ranges:
 
 def _tensors(opened: Bundle) -> Tensors:
     keys = (opened.config.get("positions") or {}).get("keys", ())
-    positions = None if opened.positions is None else stored_rows(opened, tensor=opened.positions)
-    return Tensors(opened.config["key"], tuple(keys), positions)
+    return Tensors(opened.key, tuple(keys), stored_positions(opened))

@@ -16,9 +16,10 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-from .errors import BundleError, InputError
+from .errors import BundleError, InputError, UsageError
 from .publishing import CONFIG, MODEL, VOCAB
 from .remote import open_remote, read_whole
+from .sharding import shards_of
 from .urls import joined, label_of, name_of
 
 _PIECE = 1 << 20
@@ -105,13 +106,23 @@ def _files_of(url: str) -> dict[str, str]:
 
 def _read_config(urls: dict[str, str], url: str) -> bytes:
     try:
-        return read_whole(urls[CONFIG])
+        config = read_whole(urls[CONFIG])
     except InputError as error:
         if error.code not in ("not-found", "is-a-folder"):
             raise
         raise InputError(
             "not-a-bundle", "this is no bundle", path=label_of(url), expected=f"{label_of(urls[CONFIG])} beside it"
         ) from None
+    try:
+        shards = shards_of(json.loads(config))
+    except (ValueError, RecursionError):
+        return config  # whoever opens it says what is wrong
+    if shards:
+        raise UsageError(
+            "shards-at-a-url", "shards are not opened where they are", expected="a folder of this machine",
+            found=label_of(url), hint="copy the folder here first",
+        )  # fmt: skip
+    return config
 
 
 def _recorded(config: bytes, url: str) -> dict[str, tuple[int, str]]:

@@ -10,7 +10,7 @@ from .bundle import Bundle
 from .errors import InputError, UsageError, Vec2embWarning, printable
 from .passes import Pass, ReadOptions, nowhere, open_pass
 from .progress import ProgressLike
-from .publishing import MODEL, VOCAB
+from .publishing import VOCAB
 from .report import announce
 from .selection import Selection
 from .sources import SourceLike
@@ -208,9 +208,10 @@ def _inspect_bundle(label: str, bundle: Bundle) -> Inspection:
         sum(step["rows"][1] - step["rows"][0] for step in config.get("extensions") or []) or None
     )
     found.facts["options"] = config.get("options")
-    for name in (MODEL, VOCAB):
-        path = bundle.target.paths[name]
-        recorded = bundle.recorded[name]["sha256"]
+    if bundle.shards:
+        found.facts["shards"] = len(bundle.shards)
+        found.facts["shard_size"] = config.get("shard_size")
+    for path, recorded in bundle.checksums():
         with open(path, "rb") as file:
             actual = hashlib.file_digest(file, "sha256").hexdigest()
         found.check(f"sha256 of {os.path.basename(path)}", actual == recorded, actual)
@@ -225,8 +226,7 @@ def _inspect_bundle(label: str, bundle: Bundle) -> Inspection:
         found.facts["first_tokens"] = list(vocab.tokens[:SHOWN_TOKENS])
     padding = config.get("padding_idx")
     if padding is not None:
-        row = _row(bundle.target.paths[MODEL], bundle.header.data_start, bundle.tensor, padding)
-        found.check("padding row is zero", not any(row), f"row {padding} is not zero")
+        found.check("padding row is zero", not any(bundle.stored_bytes(padding, 1)), f"row {padding} is not zero")
     return found
 
 

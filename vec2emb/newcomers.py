@@ -11,11 +11,12 @@ from math import isfinite
 from typing import Any
 
 from .bundle import DTYPES, Bundle, largest
-from .bundlewriter import PIECE, RowFile, narrowed
+from .bundlewriter import narrowed
 from .errors import FormatError, InputError, Vec2embWarning, VocabularyError, shown
 from .initialize import Statistics, initial_vector
 from .passes import ReadOptions, open_pass
 from .placement import Placement
+from .rowfile import PIECE, RowFile
 from .selection import Rules
 from .sources import SourceLike
 from .special import Special

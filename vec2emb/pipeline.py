@@ -16,6 +16,7 @@ from .planning import Plan, check_missing
 from .positionplan import PositionPlan
 from .progress import ProgressLike
 from .report import Report
+from .sizes import parse_size
 from .sources import SourceLike
 from .special import SpecialLike
 from .targets import target_of
@@ -62,6 +63,7 @@ def convert(
     specials_at: str = "start",
     seed: int = 0,
     dtype: str = "float32",
+    shard_size: int | str | None = None,
     positions: str = "none",
     max_positions: int | None = None,
     position_preset: str | None = None,
@@ -136,6 +138,8 @@ def convert(
         specials_at: put the special tokens at the `start` or at the `end`.
         seed: of the random rows.
         dtype: `float32`, `float16` or `bfloat16`.
+        shard_size: cut the table into shards of at most so many bytes each, as a number or as `5GB`, in the convention
+            of PyTorch's distributed checkpoint; the output is a folder then.
         positions: add a table of positions: `none`, `learned` or `sinusoidal`.
         max_positions: how many positions a text may use.
         position_preset: whose sinusoids: `vaswani`, `xlm`, `marian`, `t2t`, `fairseq`, `whisper` or `musicgen`.
@@ -154,8 +158,8 @@ def convert(
         source_url: where the file came from, recorded.
         if_exists: what to do about a bundle that stands there: `error`, `replace` it, or `keep` it if this
             conversion gives the same, else raise.
-        expect: what must come out, or nothing is written: `rows`, `dim`, and `sha256` of model.safetensors, as a
-            mapping or as `rows=N,dim=N,sha256=H`.
+        expect: what must come out, or nothing is written: `rows`, `dim`, and `sha256` of model.safetensors (of
+            shards, what `sha256sum shard-* | sha256sum` prints), as a mapping or as `rows=N,dim=N,sha256=H`.
         row_report: a file for JSON lines, one for each row that is not simply the file's own; an earlier row report
             is replaced, any other file is kept.
         dry_run: read and select, write nothing; numbers are not checked.
@@ -199,6 +203,7 @@ def convert(
     check_missing(missing, given=vocab is not None)
     if type(seed) is not int:
         raise UsageError("seed-range", "seed cannot be so", expected="a whole number", found=repr(seed))
+    shard_bytes = None if shard_size is None else parse_size("shard_size", shard_size)
     position_plan = PositionPlan.asked(positions, max_positions, position_preset, train_positions, seed)
     model = ModelPlan.parse(position_plan, scale, key_style, word_key, position_key, tied_head)
     train = TrainRows.parse(train_rows, True if freeze else None) or TrainRows("all")
@@ -210,6 +215,7 @@ def convert(
             "train_positions": train_positions, "scale": model.scale.asked, "train_rows": train.kind,
             "key_style": key_style, "word_key": word_key, "position_key": position_key, "tied_head": tied_head,
         },
+        shard_size=shard_bytes,
     )  # fmt: skip
     if dry_run:
         report = conversion.rehearse(source)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from math import isfinite
 
 from ._kernel import Rows
-from .bundlewriter import PIECE, RowFile
 from .engine import Place
 from .errors import InputError, shown
 from .initialize import RunningSums, Statistics, initial_vector
+from .rowfile import PIECE, RowFile
 from .selection import Selection
 from .special import FITTED, Special
 

@@ -18,10 +18,12 @@ import contextlib
 import errno
 import hashlib
 import os
+from typing import Any
 
 from .choices import IF_EXISTS, check_choice
 from .errors import OutputError, TryAgainError, UsageError, shown
 from .filesystem import NO_LINKS, are_same, exchange, same_file, sync, try_lock, writing
+from .sharding import is_shard_name, shards_of
 
 MODEL, VOCAB, CONFIG = "model.safetensors", "vocab.txt", "vec2emb.json"
 
@@ -86,8 +88,11 @@ class Target:
 
     def holds_bundle(self) -> bool:
         """Whether a bundle stands there now."""
-        model, vocab, config = (self.paths[name] for name in (MODEL, VOCAB, CONFIG))
-        return os.path.isfile(model) and not os.path.isdir(vocab) and _is_config(config)
+        config = _read_config(self.paths[CONFIG])
+        if config is None or os.path.isdir(self.paths[VOCAB]):
+            return False
+        shards = [os.path.join(self.path, name) for name in shards_of(config)] if self.is_folder else []
+        return any(map(os.path.isfile, (self.paths[MODEL], *shards)))
 
     def is_free(self) -> bool:
         """Whether nothing stands there, or an empty folder."""
@@ -333,8 +338,8 @@ def _move_files_in(target: Target) -> None:
 
 def _clear(folder: str, into: str | None) -> None:
     """Remove a folder of ours; what is not ours in it is moved `into` another, or left where it is if there is none."""
-    # The tensors first: `_unlink_files` tells by them what is under way.
-    ours = (MODEL, VOCAB, CONFIG, _READY, SCRATCH, WAITING)
+    # The tensors first: `_unlink_files` tells by them what is under way. The settings last: they say what is ours.
+    ours = (*_shards_in(folder), MODEL, VOCAB, _READY, SCRATCH, WAITING, CONFIG)
     foreign = [name for name in os.listdir(folder) if name not in ours]
     if into is not None:
         for name in foreign:
@@ -354,12 +359,19 @@ def _free_path(folder: str, name: str) -> str:
     return path
 
 
-def _is_config(path: str) -> bool:
+def _shards_in(folder: str) -> list[str]:
+    """The shards that the settings in a folder list; where there are none yet, all files with such a name."""
+    config = _read_config(os.path.join(folder, CONFIG))
+    return list(filter(is_shard_name, os.listdir(folder))) if config is None else shards_of(config)
+
+
+def _read_config(path: str) -> dict[str, Any] | None:
+    """The content of a vec2emb.json; None for any other file, and for none."""
     import json
 
     try:
         with open(path, "rb") as file:
             config = json.loads(file.read(64 << 20))
     except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(config, dict) and "format_version" in config
+        return None
+    return config if isinstance(config, dict) and "format_version" in config else None

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from .attaching import repeat_steps
-from .bundle import Bundle, pretty, self_sha256
+from .bundle import Bundle, pretty, self_sha256, table_sha256
 from .checklist import Verification
 from .errors import UsageError, Vec2embWarning, shown
 from .pipeline import convert
@@ -50,10 +50,10 @@ def check_rebuilt(
             if steps := opened.config.get("steps"):
                 repeat_steps(target.label, steps)
                 config = Bundle(target.label).config
-        same = [_compare(name, opened.target.paths[name], target.paths[name], found) for name in (MODEL, VOCAB)]
+        same = [_compare(*pair, found) for pair in _pairs(opened, target)]
     same.append(_compare_config(opened, config, found))
     if all(same):
-        found.identical_sha256 = opened.recorded[MODEL]["sha256"]
+        found.identical_sha256 = table_sha256(opened.config)
 
 
 def _arguments(opened: Bundle, vocab: Vocabulary, found: Verification) -> dict[str, Any] | None:
@@ -76,6 +76,7 @@ def _arguments(opened: Bundle, vocab: Vocabulary, found: Verification) -> dict[s
     known = inspect.signature(convert).parameters
     arguments = {name: value for name, value in options.items() if name in known}
     arguments["specials"] = [(token, init) for token, init in options["specials"]]
+    arguments["shard_size"] = config.get("shard_size")
     arguments["license"], arguments["source_url"] = source.get("license"), source.get("url")
     if options.get("vocab") is not None:
         words = _given_words(options, vocab)
@@ -119,7 +120,17 @@ def _convert(source: str | os.PathLike[str], target: Target, arguments: dict[str
         return convert(source, target.label, **{**arguments, "member": None}).config
 
 
+def _pairs(opened: Bundle, target: Target) -> list[tuple[str, str, str]]:
+    """Each file that is not vec2emb.json: its name, where it is, and where it was rebuilt."""
+    if not opened.shards:
+        return [(name, opened.target.paths[name], target.paths[name]) for name in (MODEL, VOCAB)]
+    named = [(os.path.basename(path), path) for path, _ in opened.checksums()]
+    return [(name, path, os.path.join(target.path, name)) for name, path in named]
+
+
 def _compare(name: str, path: str, rebuilt: str, found: Verification) -> bool:
+    if not os.path.exists(rebuilt):
+        return found.check(f"rebuilt {name} is the same", False, "no such file")
     digests = []
     for one in (path, rebuilt):
         with open(one, "rb") as file:

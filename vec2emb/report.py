@@ -14,6 +14,7 @@ from .errors import InputError, Vec2embWarning, shown
 from .formats import Detected
 from .modelplan import Entrance
 from .selection import Selection
+from .sharding import rows_each
 from .sources import Source
 from .special import Special
 from .trainrows import Ranges, TrainRows, new_rows, ranges_of, rows_of_file
@@ -29,7 +30,7 @@ class Report:
 
     Attributes:
         path: the bundle, as the caller gave it; None where nothing was written.
-        model_path: the safetensors file in it.
+        model_path: the safetensors file in it; None for shards.
         source: label of the source.
         format: `word2vec`, `glove`, `word2vec-binary`, `fasttext`, `npz`, `bundle`, `model2vec`,
             `sentence-transformers`, `gensim` or `memory`.
@@ -38,7 +39,8 @@ class Report:
         rows: V, rows of the table, special ones included.
         dim: D.
         dtype: of the stored rows.
-        bytes: size of model.safetensors.
+        bytes: size of model.safetensors, or of all shards.
+        shards: how many; 0 for one file.
         file_rows: rows seen in the file.
         skipped: rows left out because they are faulty (`bad_rows="skip"`).
         duplicates: rows left out because the file had their token before.
@@ -79,6 +81,7 @@ class Report:
         self.dim = detected.dim
         self.dtype = "float32"
         self.bytes = 0
+        self.shards = 0
         self.file_rows = counts.rows
         self.skipped = counts.skipped.count
         self.duplicates = selection.duplicates
@@ -173,6 +176,13 @@ class Report:
         padding = self.padding_idx is not None
         every = 0 if self.frozen else self.rows - padding
         self.training_rows = every if ranges is None else sum(stop - start for start, stop in ranges)
+
+    def describe_shards(self, shard_size: int | None) -> None:
+        """Fill in how many shards there are; after the model, whose positions are one of them."""
+        if shard_size is not None:
+            each = rows_each(shard_size, HEADER_BYTES, self.dim * DTYPES[self.dtype][1])
+            self.shards = -(-self.rows // each) + (self.positions is not None)
+            self.bytes += (self.shards - 1) * HEADER_BYTES
 
     def rows_of_file(self) -> Ranges:
         """The rows that come from the file."""

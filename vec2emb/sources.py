@@ -417,7 +417,9 @@ def _of_open_file(file: Any, label: str, name: str) -> Source:
         return Source(file, label, name, None, owned=False)
     # Whether a pipe has data can be asked of the system only, which does not know what Python has read ahead of it.
     source = Source(file.raw, label, name, None, owned=False)
-    source.unread(file.read1(len(file.peek())))
+    ahead = file.read1(len(file.peek()))
+    source.unread(ahead)
+    source.consumed = len(ahead)
     return source
 
 

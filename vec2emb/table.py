@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from .bundle import KEY, Bundle, compare_with_existing, largest, open_bundle
-from .errors import BundleError, InputError, shown
+from .bundle import KEY, Bundle, compare_with_existing, largest, open_vocabulary
+from .errors import BundleError, InputError, UsageError, shown
 from .matrices.recognition import kind_of
 from .targets import target_of
 from .urls import is_url, name_of, plain
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from .bundlewriter import Tensors
     from .explaining import Explanation
     from .report import Report
-    from .tensorfile import TensorInfo
+    from .tablefiles import Stretch
 
 
 # What vec2emb.json says of the files themselves, and is written anew with them.
-OF_FILES = ("vec2emb_version", "format_version", "key", "rows", "dim", "dtype", "files", "self_sha256")
+OF_FILES = ("vec2emb_version", "format_version", "key", "rows", "dim", "dtype", "files", "shard_size", "self_sha256")
 
 
 class Table:
@@ -33,7 +33,7 @@ class Table:
     Attributes:
         vocab: the `Vocabulary`, V tokens.
         vectors: float32[V, D], read-only. Of a float32 bundle they are mapped, and read only where they are used; of
-            a float16 or bfloat16 one they are converted when they are first asked for.
+            a float16, bfloat16 or sharded one they are put in memory when they are first asked for.
         positions: float32[P, D], read-only, the reserved rows in front included; None for a table without positions.
         config: the content of the bundle's vec2emb.json; empty for a table in memory.
         report: what reading found, for a table made by `read_vectors`; else None.
@@ -46,7 +46,7 @@ class Table:
         config: dict[str, Any] | None = None,
         positions: NDArray[np.float32] | None = None,
     ) -> None:
-        self.vocab = vocab
+        self._vocab: Vocabulary | None = vocab
         self.config: dict[str, Any] = config or {}
         self._positions = positions
         self.report: Report | None = None
@@ -54,12 +54,12 @@ class Table:
         self._bundle: Bundle | None = None
 
     @classmethod
-    def mapped(cls, bundle: Bundle, vocab: Vocabulary) -> Table:
-        """The table of an opened bundle."""
+    def mapped(cls, bundle: Bundle, vocab: Vocabulary | None) -> Table:
+        """The table of an opened bundle; without a vocabulary, it is opened when it is first asked for."""
         self = cls.__new__(cls)
-        self.vocab, self.config, self.report = vocab, bundle.config, None
+        self._vocab, self.config, self.report = vocab, bundle.config, None
         self._bundle, self._vectors = bundle, None
-        self._positions = None if bundle.positions is None else stored_rows(bundle, tensor=bundle.positions)
+        self._positions = stored_positions(bundle)
         return self
 
     @classmethod
@@ -98,6 +98,15 @@ class Table:
         return cls(vocab, table)
 
     @property
+    def vocab(self) -> Vocabulary:
+        """V tokens."""
+        if self._vocab is None:
+            if self._bundle is None:
+                raise AssertionError("a table has a vocabulary or a bundle")
+            self._vocab = open_vocabulary(self._bundle)
+        return self._vocab
+
+    @property
     def vectors(self) -> NDArray[np.float32]:
         """float32[V, D], read-only."""
         if self._vectors is None:
@@ -111,17 +120,50 @@ class Table:
         """float32[P, D], read-only, or None."""
         return None if self._positions is None else _read_only(self._positions)
 
-    def stored(self) -> NDArray[Any]:
-        """[V, D] in the stored type: float32, float16, or uint16 that holds the bits of bfloat16; read-only."""
-        return self.vectors if self._bundle is None else raw_rows(self._bundle)
+    def rows(self, start: int, stop: int) -> NDArray[np.float32]:
+        """float32[stop - start, D], read-only: rows start .. stop-1, and no other row is read.
+
+        Rows of a float32 bundle that stand in one file are mapped; others are copied.
+
+        Raises:
+            UsageError: there are no such rows.
+        """
+        self._check_rows(start, stop)
+        if self._vectors is not None or self._bundle is None:
+            return self.vectors[start:stop]
+        return _read_only(stored_rows(self._bundle, start, stop))
+
+    def stored(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+        """Rows, all by default, in the stored type: float32, float16, or uint16 that holds the bits of bfloat16."""
+        stop = len(self) if stop is None else stop
+        self._check_rows(start, stop)
+        return self.vectors[start:stop] if self._bundle is None else raw_rows(self._bundle, start, stop)
+
+    def release(self) -> None:
+        """Give back the memory of rows that were mapped and copied; what is used again is mapped again."""
+        if self._bundle is not None:
+            self._bundle.release()
+
+    def _check_rows(self, start: int, stop: int) -> None:
+        fits = all(isinstance(row, int) and not isinstance(row, bool) for row in (start, stop))
+        if not fits or not 0 <= start <= stop <= len(self):
+            raise UsageError(
+                "rows-range", "there are no such rows", expected=f"0 <= first <= end <= {len(self)}",
+                found=f"{start!r}, {stop!r}",
+            )  # fmt: skip
 
     @property
     def dim(self) -> int:
         """D."""
-        return int(self.vectors.shape[1])
+        return int(self.vectors.shape[1] if self._bundle is None else self._bundle.tensor.shape[1])
+
+    @property
+    def padding_idx(self) -> int | None:
+        """The row of padding; known without the vocabulary."""
+        return self.vocab.padding_idx if self._bundle is None else self._bundle.facts.get("padding_idx")
 
     def __len__(self) -> int:
-        return len(self.vocab)
+        return len(self.vocab) if self._bundle is None else self._bundle.tensor.shape[0]
 
     def __contains__(self, token: object) -> bool:
         return token in self.vocab
@@ -132,7 +174,8 @@ class Table:
         Raises:
             KeyError: the token is missing and there is no unknown token.
         """
-        row: NDArray[np.float32] = self.vectors[self.vocab[token]].copy()
+        id = self.vocab[token]
+        row: NDArray[np.float32] = self.rows(id, id + 1)[0].copy()
         return row
 
     def explain(self, word: str) -> Explanation:
@@ -143,7 +186,12 @@ class Table:
 
     def __iter__(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Pairs of token and vector, in the order of the rows."""
-        return zip(self.vocab, self.vectors, strict=True)
+        return zip(self.vocab, (row for start, stop in self._pieces() for row in self.rows(start, stop)), strict=True)
+
+    def _pieces(self) -> Iterator[tuple[int, int]]:
+        """The rows, about 1 MiB at a time."""
+        step = max(1, (1 << 20) // (4 * self.dim))
+        return ((start, min(start + step, len(self))) for start in range(0, len(self), step))
 
     def __repr__(self) -> str:
         return f"<Table {len(self)} tokens x {self.dim}>"
@@ -152,7 +200,8 @@ class Table:
         """A table of a bundle is pickled as its path and opened again; any other one, whole."""
         if self._bundle is None:
             return super().__reduce_ex__(protocol)
-        return _reopen, (self._bundle.location or self._bundle.target.path, self.config.get("self_sha256"))
+        where = self._bundle.location or self._bundle.target.path
+        return _reopen, (where, self.config.get("self_sha256"), self._vocab is None)
 
     def save(
         self,
@@ -170,19 +219,44 @@ class Table:
         from .bundlewriter import BundleWriter
 
         dtype = self.config.get("dtype", "float32") if dtype is None else dtype
-        vectors, limit = self.vectors, largest(dtype)
-        _refuse_values(vectors, limit, dtype, self.vocab)
+        self._refuse_values(largest(dtype), dtype)
         target = target_of(path)
         with target.publication(if_exists) as publication:
-            with BundleWriter(publication, vectors.shape[1], dtype) as writer:
-                step = max(1, (1 << 20) // (4 * vectors.shape[1]))
-                for row in range(0, len(vectors), step):
-                    writer.rows.write(row, vectors[row : row + step].tobytes())
-                config = writer.finish(len(vectors), [bytes(self.vocab.blob)], *self._facts(freeze), self._tensors())
+            with BundleWriter(publication, self.dim, dtype) as writer:
+                for start, stop in self._pieces():
+                    writer.rows.write(start, self.rows(start, stop).tobytes())
+                config = writer.finish(len(self), [bytes(self.vocab.blob)], *self._facts(freeze), self._tensors())
             if if_exists == "keep" and not target.is_free():
                 compare_with_existing(target, config)
             else:
                 publication.publish()
+
+    def _refuse_values(self, limit: float, dtype: str) -> None:
+        import numpy as np
+
+        for start, stop in self._pieces():
+            block = self.rows(start, stop)
+            for bad, code, what in (
+                (~np.isfinite(block), "non-finite", "is not finite"),
+                (np.abs(block) > limit, "out-of-range", f"does not fit {dtype}"),
+            ):
+                if bad.any():
+                    row, column = divmod(int(np.argmax(bad)), self.dim)
+                    token, value = shown(self.vocab.tokens[start + row]), block[row, column]
+                    raise InputError(
+                        code,
+                        f"row {start + row}, {token}, has a value that {what}",
+                        found=f"{value} in column {column}",
+                    )
+        pad = self.vocab.padding_idx
+        padding = None if pad is None else self.rows(pad, pad + 1)[0]
+        if padding is not None and padding.any():
+            column = int(np.argmax(padding != 0))
+            raise InputError(
+                "padding-not-zero", f"the padding row {pad} is not zero", expected="zeros",
+                found=f"{padding[column]} in column {column}",
+                hint="set it to zero first; nn.Embedding does not do that to weights it is given",
+            )  # fmt: skip
 
     def _tensors(self) -> Tensors:
         from .bundlewriter import Tensors
@@ -220,37 +294,11 @@ class Table:
         return facts, {**details, **kept}
 
 
-def _reopen(path: str, self_sha256: str | None) -> Table:
-    table = load(path)
+def _reopen(path: str, self_sha256: str | None, lazy: bool) -> Table:
+    table = load(path, lazy=lazy)
     if table.config.get("self_sha256") != self_sha256:
         raise BundleError("bundle-changed", "this is another bundle than the one that was pickled", path=path)
     return table
-
-
-def _refuse_values(vectors: NDArray[np.float32], limit: float, dtype: str, vocab: Vocabulary) -> None:
-    import numpy as np
-
-    step = max(1, (1 << 22) // (4 * vectors.shape[1]))
-    for start in range(0, len(vectors), step):
-        block = vectors[start : start + step]
-        for bad, code, what in (
-            (~np.isfinite(block), "non-finite", "is not finite"),
-            (np.abs(block) > limit, "out-of-range", f"does not fit {dtype}"),
-        ):
-            if bad.any():
-                row, column = divmod(int(np.argmax(bad)), block.shape[1])
-                token, value = shown(vocab.tokens[start + row]), block[row, column]
-                raise InputError(
-                    code, f"row {start + row}, {token}, has a value that {what}", found=f"{value} in column {column}"
-                )
-    pad = vocab.padding_idx
-    if pad is not None and vectors[pad].any():
-        column = int(np.argmax(vectors[pad] != 0))
-        raise InputError(
-            "padding-not-zero", f"the padding row {pad} is not zero", expected="zeros",
-            found=f"{vectors[pad, column]} in column {column}",
-            hint="set it to zero first; nn.Embedding does not do that to weights it is given",
-        )  # fmt: skip
 
 
 def _read_only(array: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -259,36 +307,54 @@ def _read_only(array: NDArray[np.float32]) -> NDArray[np.float32]:
     return view
 
 
-def raw_rows(bundle: Bundle, start: int = 0, stop: int | None = None, tensor: TensorInfo | None = None) -> NDArray[Any]:
-    """Rows of a bundle as they are stored, mapped: float32, float16, or uint16 that holds the bits of bfloat16."""
-    import numpy as np
+def raw_rows(bundle: Bundle, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+    """[stop - start, D]: rows as they are stored: float32, float16, or uint16 that holds the bits of bfloat16.
 
-    tensor = tensor or bundle.tensor
-    rows, dim = tensor.shape
-    count = (rows if stop is None else stop) - start
-    kinds: dict[str, Any] = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
-    kind = np.dtype(kinds[tensor.dtype])
-    stored = np.frombuffer(
-        bundle.data,
-        dtype=kind,
-        count=count * dim,
-        offset=bundle.header.data_start + tensor.start + start * dim * kind.itemsize,
-    )
-    return stored.reshape(count, dim)
-
-
-def stored_rows(
-    bundle: Bundle, start: int = 0, stop: int | None = None, tensor: TensorInfo | None = None
-) -> NDArray[np.float32]:
-    """float32[stop - start, D]: rows of a bundle, all by default; mapped where float32 is what it stores.
-
-    `tensor` is the word table, unless the position table is given.
+    They are mapped if they stand in one file, and copied if they stand in several.
     """
     import numpy as np
 
-    tensor = tensor or bundle.tensor
-    stored = raw_rows(bundle, start, stop, tensor)
-    if tensor.dtype == "BF16":  # the upper half of a float32
+    rows, dim = bundle.tensor.shape
+    stop = rows if stop is None else stop
+    joined, at = None, 0
+    for stretch in bundle.stretches(start, stop):
+        part = _mapped(stretch, dim, bundle.tensor.dtype)
+        if len(part) == stop - start:
+            return part
+        if joined is None:
+            joined = np.empty((stop - start, dim), part.dtype)
+        joined[at : at + len(part)] = part
+        at += len(part)
+    if joined is None or at != len(joined):
+        raise AssertionError(f"{at} of {stop - start} rows")
+    return joined
+
+
+def stored_rows(bundle: Bundle, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
+    """float32[stop - start, D]: rows of a bundle, all by default; mapped where that is what one of its files stores."""
+    return _widened(raw_rows(bundle, start, stop), bundle.tensor.dtype)
+
+
+def stored_positions(bundle: Bundle) -> NDArray[np.float32] | None:
+    """float32[P, D]: the position table of a bundle, the reserved rows in front included; None if it has none."""
+    stretch = bundle.position_stretch()
+    if stretch is None:
+        return None
+    return _widened(_mapped(stretch, bundle.tensor.shape[1], bundle.tensor.dtype), bundle.tensor.dtype)
+
+
+def _mapped(stretch: Stretch, dim: int, dtype: str) -> NDArray[Any]:
+    import numpy as np
+
+    kinds: dict[str, Any] = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+    data, offset, rows = stretch
+    return np.frombuffer(data, kinds[dtype], rows * dim, offset).reshape(rows, dim)
+
+
+def _widened(stored: NDArray[Any], dtype: str) -> NDArray[np.float32]:
+    import numpy as np
+
+    if dtype == "BF16":  # the upper half of a float32
         stored = (stored.astype(np.uint32) << 16).view(np.float32)
     table: Any = stored.astype(np.float32, copy=False)
     return table  # type: ignore[no-any-return]
@@ -309,19 +375,22 @@ def is_bundle(source: object) -> bool:
     return is_folder(path)
 
 
-def load(bundle: str | os.PathLike[str]) -> Table:
+def load(bundle: str | os.PathLike[str], *, lazy: bool = False) -> Table:
     """Open a bundle: its vocabulary is indexed, its vectors are mapped and read only where they are used.
 
     Args:
         bundle: a folder, or the `.safetensors` file of a bundle under one stem. One behind a URL is downloaded, once,
             into the user's folder for caches, and compared with its checksums.
+        lazy: index the vocabulary, and compare it with its checksum, only when it is first asked for: however large
+            the table is, it opens in milliseconds, for whoever wants rows by number.
 
     Raises:
         InputError: there is no bundle.
         BundleError: its files are damaged or do not belong together.
         TryAgainError: the network fails.
     """
-    return Table.mapped(*open_bundle(bundle))
+    opened = Bundle(bundle)
+    return Table.mapped(opened, None if lazy else open_vocabulary(opened))
 
 
 def save(

@@ -11,7 +11,7 @@ from .bundle import Bundle, self_sha256
 from .checklist import Verification
 from .errors import InputError, shown
 from .progress import ProgressLike
-from .publishing import CONFIG, MODEL, VOCAB
+from .publishing import CONFIG, VOCAB
 from .sources import SourceLike
 from .urls import is_url, label_of, plain
 from .vocabulary import Vocabulary
@@ -94,17 +94,15 @@ def _failing(found: Verification, name: str) -> Iterator[None]:
 
 
 def _check_checksums(opened: Bundle, found: Verification) -> None:
-    for name in (MODEL, VOCAB):
-        path = opened.target.paths[name]
+    for path, recorded in opened.checksums():
         with open(path, "rb") as file:
             actual = hashlib.file_digest(file, "sha256").hexdigest()
-        recorded = opened.recorded[name]["sha256"]
         found.check(
             f"sha256 of {os.path.basename(path)}", actual == recorded, f"{actual}, where {CONFIG} says {recorded}"
         )
-    recorded, actual = opened.config.get("self_sha256"), self_sha256(opened.config)
+    own, actual = opened.config.get("self_sha256"), self_sha256(opened.config)
     name = os.path.basename(opened.target.paths[CONFIG])
-    found.check(f"sha256 of {name}", actual == recorded, f"{actual}, where it says {shown(str(recorded))} of itself")
+    found.check(f"sha256 of {name}", actual == own, f"{actual}, where it says {shown(str(own))} of itself")
 
 
 def _check_vocabulary(opened: Bundle, found: Verification) -> Vocabulary | None:

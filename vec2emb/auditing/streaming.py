@@ -185,7 +185,7 @@ def stream_bundle(path: str) -> Streamed:
         format=str(bundle.facts["dtype"]),
         compression="none",
         member=None,
-        files=[measured(file, file) for file in bundle.target.paths.values()],
+        files=[measured(file, file) for file in bundle.paths()],
         dim=dim,
         rows=rows,
         index=TokenIndex.over(bytes(vocab.blob)),

@@ -121,6 +121,9 @@ POSITIONS, TRAINING = "Positions", "Training"
 )
 @option(OUTPUT, "--dtype", type=click.Choice(["float32", "float16", "bfloat16"]), default="float32", show_default=True,
         help="Type of the stored rows.")  # fmt: skip
+@option(OUTPUT, "--shard-size", metavar="SIZE",
+        help="Cut the table into shards, as PyTorch's distributed checkpoint has them: files of at most SIZE, such as "
+             "5GB.  [default: one file]")  # fmt: skip
 @option(OUTPUT, "--key-style", type=click.Choice(list(STYLES)), default="plain", show_default=True,
         help="Whose names the tensors have.")  # fmt: skip
 @option(OUTPUT, "--word-key", metavar="KEY", help="Name of the word table.  [default: that of the style]")
@@ -132,7 +135,7 @@ POSITIONS, TRAINING = "Positions", "Training"
         help="What to do about a bundle at OUT; keep succeeds if it is the one this conversion gives.")  # fmt: skip
 @option(OUTPUT, "--force", is_flag=True, help="Short for --if-exists replace.")
 @option(OUTPUT, "--expect", metavar="FACTS",
-        help="rows=N,dim=N,sha256=H (of model.safetensors): anything else is an error.")  # fmt: skip
+        help="rows=N,dim=N,sha256=H (of model.safetensors; of shards, their list): else it is an error.")  # fmt: skip
 @option(OUTPUT, "--row-report", metavar="FILE", help="JSON lines: each row that is not simply the file's own.")
 @option(OUTPUT, "--dry-run", is_flag=True, help="Read and select, write nothing; numbers are not checked.")
 @option(OUTPUT, "--strict", is_flag=True, help="Make every warning an error.")
@@ -238,6 +241,8 @@ def _training(report: Any) -> str:
 
 def _headline(report: Any) -> str:
     table = f"{report.rows:,} rows x {report.dim}, {report.dtype}"
+    if report.shards:
+        table += f", {report.shards:,} shard{'' if report.shards == 1 else 's'}"
     if report.dry_run:
         return f"{table}, {report.bytes:,} bytes would be written"
     done = "was there already, the same" if report.kept_existing else "written"
@@ -254,7 +259,8 @@ def _python(report: Any) -> list[str]:
     """The lines that load what was written."""
     padding = f", padding_idx={report.padding_idx}" if report.padding_idx is not None else ""
     load = "load_text_embedding" if report.positions or report.scale else "load_embedding"
-    if "://" in report.path or load != "load_embedding" or report.keys != ["weight"] or report.train in ("new", "rows"):
+    elsewhere = "://" in report.path or report.shards
+    if elsewhere or load != "load_embedding" or report.keys != ["weight"] or report.train in ("new", "rows"):
         return [
             "import vec2emb",
             f"from vec2emb.torch import {load}",

@@ -34,8 +34,18 @@ def on_sigterm() -> None:
         signal.signal(signal.SIGTERM, stop)
 
 
+FILES = ("SOURCE", "SOURCE...", "CORPUS...", "BUNDLE", "CHECKPOINT", "PATH", "FILE", "OUT", "FOLDER")
+
+
 class HeadedCommand(click.Command):
-    """A command whose options stand under headings."""
+    """A command whose options stand under headings, and whose files a shell completes."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        for parameter in self.params:
+            named = parameter.metavar or (parameter.name or "").upper()
+            if parameter.type is click.STRING and named in FILES:
+                parameter.type = click.Path()  # text as before, but of a file
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         headings: dict[str, list[tuple[str, str]]] = {}

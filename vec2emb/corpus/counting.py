@@ -7,9 +7,9 @@ from typing import Any
 
 from ..errors import UsageError
 from ..progress import Progress, ProgressLike, progress_of
+from ..sizes import parse_size
 from .counts import TokenCounts
 from .inputs import PathsLike, Piece, find_inputs
-from .merging import parse_memory
 from .settings import Settings
 from .splitting import splitter_of
 
@@ -70,7 +70,7 @@ def count_tokens(
         raise UsageError("threads-range", "threads cannot be so", expected="a whole number from 1", found=repr(threads))
     settings = Settings.of(tokenizer, lowercase, field, encoding_errors)
     splitter_of(settings)  # refuses what it cannot make, before anything is read
-    limit = parse_memory(memory)
+    limit = parse_size("memory", memory)
     inputs = find_inputs(paths)
     sizes = [one.size for one in inputs]
     size = None if None in sizes else sum(one for one in sizes if one is not None)

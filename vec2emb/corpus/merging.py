@@ -11,32 +11,12 @@ from typing import Any
 import numpy as np
 
 from .._kernel import TokenCounter
-from ..errors import MissingPackageError, UsageError
+from ..errors import MissingPackageError
 from .counts import TokenCounts
 from .settings import Settings
 from .tables import blob_of, parquet_file, slices, table_of, write_parquet
 
 _LEAST = 256 << 20  # with less DuckDB cannot sort
-
-_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
-
-
-def parse_memory(memory: int | str) -> int:
-    """Bytes, from a number or from text such as `512MB` or `2GiB`.
-
-    Raises:
-        UsageError: it is neither, or nothing.
-    """
-    text = str(memory).strip().upper().replace(" ", "")
-    number = text.rstrip("KMGTIB")
-    unit = text[len(number) :]
-    try:
-        size = int(float(number) * _UNITS[unit])
-    except (ValueError, KeyError, OverflowError):
-        size = 0
-    if size < 1:
-        raise UsageError("memory-range", "memory cannot be so", expected="such as 512MB or 2GiB", found=repr(memory))
-    return size
 
 
 def duckdb() -> Any:

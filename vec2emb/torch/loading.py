@@ -38,6 +38,7 @@ class Origin(NamedTuple):
 def load_embedding(
     bundle: BundleLike,
     *,
+    rows: tuple[int, int] | None = None,
     freeze: bool | None = None,
     train_rows: TrainLike | None = None,
     dtype: torch.dtype | None = None,
@@ -51,6 +52,8 @@ def load_embedding(
 
     Args:
         bundle: a folder, NAME.safetensors, or a table.
+        rows: only these, (first, one past the last), of which `first` gets id 0: one rank's part of a table that no
+            rank could hold. No other row is read, and the vocabulary only if words are named.
         freeze: short for `train_rows`, "none" and "all". By default the bundle says which rows train.
         train_rows: `all`, `none`, `new` (special tokens that were set, and missing words), a file of words, words, or
             ids. The padding row never trains.
@@ -64,21 +67,28 @@ def load_embedding(
         InputError: there is no bundle, or it is damaged.
         UsageError: arguments exclude each other, or a row to train is none.
     """
-    table = bundle if isinstance(bundle, Table) else load(bundle)
-    plan, rows = _plan(table, freeze, train_rows)
-    weight, padding_idx = _own(table.stored(), dtype, device), table.vocab.padding_idx
+    table = bundle if isinstance(bundle, Table) else load(bundle, lazy=rows is not None)
+    start, stop = (0, len(table)) if rows is None else _pair(rows)
+    weight = _own(table.stored(start, stop), dtype, device)
+    table.release()
+    plan, trained = _plan(table, freeze, train_rows, start, stop)
+    padding_idx = table.padding_idx
+    padding_idx = None if padding_idx is None or not start <= padding_idx < stop else padding_idx - start
     if max_norm is not None and plan != "all":
         raise UsageError(
             "max-norm-frozen", "max_norm rewrites rows, also frozen ones", hint="leave it out, or freeze=False"
         )
     module: nn.Embedding | PartlyFrozenEmbedding
     if plan == "some":
-        module = PartlyFrozenEmbedding(weight, rows, padding_idx=padding_idx, sparse=sparse)
+        module = PartlyFrozenEmbedding(weight, trained, padding_idx=padding_idx, sparse=sparse)
     else:
         module = nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
             weight, freeze=plan == "none", padding_idx=padding_idx, max_norm=max_norm, sparse=sparse
         )
-    return _remember(module, table)
+    if rows is None:
+        return _remember(module, table)
+    vars(module)["part"] = (start, stop)
+    return module
 
 
 def load_text_embedding(
@@ -154,7 +164,7 @@ def embedding_bag(
         UsageError: the bundle records that some rows train, which a bag cannot do.
     """
     table = bundle if isinstance(bundle, Table) else load(bundle)
-    plan, _ = _plan(table, freeze, None)
+    plan, _ = _plan(table, freeze, None, 0, len(table))
     if plan == "some":
         raise UsageError("bag-of-some", "a bag trains all rows or none", hint="say which: freeze=True or freeze=False")
     if mode not in ("mean", "sum", "max"):
@@ -166,20 +176,28 @@ def embedding_bag(
     return _remember(bag, table)
 
 
-def _plan(table: Table, freeze: bool | None, train_rows: TrainLike | None) -> tuple[str, list[int]]:
-    """`all`, `none`, or `some` with the ids of these."""
-    vocab, config = table.vocab, table.config
+def _plan(
+    table: Table, freeze: bool | None, train_rows: TrainLike | None, start: int, stop: int
+) -> tuple[str, list[int]]:
+    """`all`, `none`, or `some` with the ids of these; of rows start .. stop-1, counted from `start`."""
+    config = table.config
     plan = TrainRows.parse(train_rows, freeze)
     if plan is None:
         kind, ranges = config.get("train", "all"), config.get("train_rows")
     else:
         new = new_rows(config.get("specials", ()), (config.get("missing") or {}).get("rows", []))
-        kind, ranges = plan.kind, plan.ranges(len(vocab), vocab.padding_idx, new, lambda word: _row(vocab, word))
-    rows = [row for start, stop in ranges or () for row in range(start, stop)]
+        kind, ranges = plan.kind, plan.ranges(len(table), table.padding_idx, new, lambda word: _row(table.vocab, word))
     if kind in ("all", "none"):
         return kind, []
+    rows = [row - start for first, end in ranges or () for row in range(max(first, start), min(end, stop))]
     # Nothing to freeze, or nothing to train, needs no module of its own.
-    return ("none" if not rows else "all" if len(rows) == len(vocab) else "some"), rows
+    return ("none" if not rows else "all" if len(rows) == stop - start else "some"), rows
+
+
+def _pair(rows: tuple[int, int]) -> tuple[int, int]:
+    if not isinstance(rows, tuple | list) or len(rows) != 2:
+        raise UsageError("rows-range", "rows are a pair", expected="(first, one past the last)", found=repr(rows))
+    return rows[0], rows[1]
 
 
 def _row(vocab: Vocabulary, word: str) -> int | None:
@@ -191,7 +209,7 @@ def _own(rows: NDArray[Any], dtype: torch.dtype | None, device: torch.device | s
     """A tensor with memory of its own, of float32, float16, or uint16 that holds the bits of bfloat16."""
     if dtype is not None and not dtype.is_floating_point:
         raise UsageError("dtype", "an embedding holds floating-point numbers", found=str(dtype))
-    tensor = torch.from_numpy(np.array(rows))
+    tensor = torch.from_numpy(rows if rows.flags.writeable else np.array(rows))  # shards were joined in memory of ours
     if tensor.dtype == torch.uint16:
         tensor = tensor.view(torch.bfloat16)
     return tensor.to(device=device, dtype=dtype)

@@ -78,6 +78,12 @@ def _origin(module: nn.Module, like: BundleLike | Vocabulary | None) -> Origin:
         return Origin(like, {}, None)
     if like is not None:
         return Origin.of(like if isinstance(like, Table) else load(like))
+    if "part" in vars(module):
+        first, stop = vars(module)["part"]
+        raise UsageError(
+            "part-of-a-table", "the module is a part of a table", found=f"rows {first} to {stop - 1}",
+            hint="put the parts together, or pass like=Vocabulary(..) with the tokens of these rows",
+        )  # fmt: skip
     origin = vars(module).get("origin")
     if origin is None:
         raise UsageError(

@@ -1,0 +1,73 @@
+"""A bundle written again with its table cut into shards, or cut otherwise."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from .bundle import Bundle, open_bundle
+from .bundlewriter import BundleWriter, Tensors, check_folder
+from .errors import OutputError
+from .progress import ProgressLike, progress_of
+from .rowfile import PIECE
+from .sizes import parse_size
+from .table import OF_FILES, stored_positions
+from .targets import target_of
+
+
+def write_shards(
+    bundle: str | os.PathLike[str],
+    output: str,
+    shard_size: int | str,
+    if_exists: str,
+    progress: ProgressLike,
+) -> dict[str, Any]:
+    """Copy a bundle whose checksums hold; all that vec2emb.json says of the table stays, all of its files is new.
+
+    Returns:
+        The content of vec2emb.json.
+
+    Raises:
+        InputError: there is no bundle, or it is damaged.
+        OutputError: the target exists or cannot be written.
+        UsageError: the size or the output is none that shards can have.
+    """
+    size, target = parse_size("shard_size", shard_size), target_of(output)
+    check_folder(target, size)
+    Bundle(bundle)  # what is no bundle is refused before anything is touched
+    with target.publication(if_exists) as publication:
+        opened, vocab = open_bundle(bundle)
+        opened.check_sum()
+        facts, config = opened.facts, opened.config
+        # In the order in which a conversion writes them, so that the same bundle comes out of one.
+        own = {name: facts[name] for name in config if name in facts and name not in OF_FILES}
+        details = {name: value for name, value in config.items() if name not in {*facts, *OF_FILES}}
+        details["positions"] = config.get("positions")
+        keys = (config.get("positions") or {}).get("keys", ())
+        tensors = Tensors(opened.key, tuple(keys), stored_positions(opened))
+        with (
+            BundleWriter(publication, facts["dim"], facts["dtype"], stored=True, shard_size=size) as writer,
+            progress_of(progress, os.path.basename(output)) as show,
+        ):
+            done = 0
+            for row, _, stored in _pieces(opened):
+                writer.rows.write(row, stored)
+                done += len(stored)
+                if show is not None:
+                    show(done, opened.tensor.stop)
+            written = writer.finish(facts["rows"], [bytes(vocab.blob)], own, details, tensors)
+            if any(writer.rows.read(row, count) != stored for row, count, stored in _pieces(opened)):
+                raise OutputError("export-misread", "what was written reads otherwise", path=output)
+        publication.publish()
+    return written
+
+
+def _pieces(opened: Bundle) -> Iterator[tuple[int, int, bytes]]:
+    """The whole table, about 1 MiB at a time: first row, number of rows, and these as they are stored."""
+    rows = opened.tensor.shape[0]
+    step = max(1, PIECE * rows // opened.tensor.stop)
+    for row in range(0, rows, step):
+        count = min(step, rows - row)
+        yield row, count, opened.stored_bytes(row, count)
+        opened.release()

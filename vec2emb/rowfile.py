@@ -1,0 +1,62 @@
+"""Rows in a file, each at its place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from .filesystem import write_all, writing
+from .writeback import WriteBack
+
+PIECE = 1 << 20  # bytes; larger writes were several times slower
+
+
+class RowFile:
+    """Rows in a file, written and read at their place; float32 unless `item`, bytes a value, says otherwise.
+
+    `label` is the output's name for messages; `write_back` is told of what was written.
+    """
+
+    def __init__(
+        self, descriptor: int, base: int, dim: int, label: str, item: int = 4, write_back: WriteBack | None = None
+    ) -> None:
+        self.descriptor = descriptor
+        self.dim = dim
+        self._label = label
+        self._base = base
+        self._width = item * dim
+        self._write_back = write_back
+
+    def write(self, row: int, rows: bytes | bytearray | memoryview) -> None:
+        """Write n rows at row .. row+n-1."""
+        with writing(self._label):
+            self._write(row, memoryview(rows))
+        if self._write_back is not None:
+            self._write_back.wrote(len(rows))
+
+    def read(self, row: int, count: int) -> bytes:
+        """`count` rows from `row` on."""
+        with writing(self._label):
+            return self._read(row, count)
+
+    def blocks(self, start: int, stop: int) -> Iterator[bytes]:
+        """Rows start .. stop-1, about 1 MiB at a time."""
+        step = max(1, PIECE // self._width)
+        for row in range(start, stop, step):
+            yield self.read(row, min(step, stop - row))
+
+    def sync(self) -> None:
+        """Have all that was written on the disk."""
+        if self._write_back is not None:
+            self._write_back.finish()
+
+    def close(self) -> None:
+        """Close what was opened here; a descriptor that was given is its owner's."""
+        if self._write_back is not None:
+            self._write_back.close()
+
+    def _write(self, row: int, rows: memoryview) -> None:
+        write_all(self.descriptor, rows, self._base + row * self._width)
+
+    def _read(self, row: int, count: int) -> bytes:
+        return os.pread(self.descriptor, count * self._width, self._base + row * self._width)
