@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import random
 from pathlib import Path
 from types import ModuleType
 
@@ -16,6 +17,10 @@ from vec2emb import _kernel
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--cluster", action="store_true", help="run the tests that start a Dask cluster, too")
     parser.addoption("--slow", action="store_true", help="run the tests that need minutes or a large file too")
+    parser.addoption(
+        "--fuzz", type=int, metavar="N", help="how many inputs each fuzz test makes; else a few, or with --slow many"
+    )
+    parser.addoption("--fuzz-seed", type=int, metavar="N", help="the seed of the first of them; else a random one")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -25,6 +30,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason="slow; run with --slow"))
             elif item.get_closest_marker("cluster") and not config.getoption("--cluster"):
                 item.add_marker(pytest.mark.skip(reason="starts a cluster; run with --cluster or --slow"))
+
+
+class Fuzz:
+    """How many inputs a fuzz test makes, and the seed of the first; the seeds of the others follow it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        seed = config.getoption("--fuzz-seed")
+        self.seed: int = random.SystemRandom().randrange(1 << 31) if seed is None else seed
+
+    def count(self, everyday: int, slow: int) -> int:
+        """What `--fuzz` says; else one of these two."""
+        count: int | None = self._config.getoption("--fuzz")
+        count = count or (slow if self._config.getoption("--slow") else everyday)
+        print(f"{count} inputs; the same again: --fuzz {count} --fuzz-seed {self.seed}")  # shown if the test fails
+        return count
+
+
+@pytest.fixture
+def fuzz(pytestconfig: pytest.Config) -> Fuzz:
+    return Fuzz(pytestconfig)
 
 
 @functools.cache

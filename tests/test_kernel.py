@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stories import faults, record_story, text_story
 
 from vec2emb._kernel import reference
 from vec2emb._kernel.codes import Cast, Fault, Nonfinite, Note, State
@@ -54,10 +55,6 @@ def scan(kernel: ModuleType, text: bytes, dim: int, utf8: bool = True) -> Any:
     rows = kernel.Rows()
     kernel.scan_text(text, len(text), dim, rows, utf8)
     return rows
-
-
-def faults(rows: Any) -> list[tuple[int, int, int]]:
-    return [rows.fault_of(row) for row in range(rows.count)]
 
 
 def kept_rows(kernel: ModuleType, text: bytes, dim: int) -> Any:
@@ -1031,61 +1028,6 @@ def blocks(draw: st.DrawFn) -> tuple[bytes, int]:
     return (text if text.endswith(b"\n") or not text else text + b"\n"), dim
 
 
-def seen_of(rows: Any, data: bytes) -> list[Any]:
-    return [
-        rows.count, rows.lines, rows.blank_inside, rows.blank_after, rows.first_blank, rows.first_fault(),
-        rows.tokens(data), [rows.place(row) for row in range(rows.count)], faults(rows),
-        [rows.tally(note) for note in Note], [rows.tally(note, True) for note in Note],
-        [rows.rows_in_state(state) for state in State], [rows.tally_state(state) for state in State],
-        rows.below(2), list(rows.kept), rows.runs(0, len(rows.kept)),
-    ]  # fmt: skip
-
-
-def fill_all(fill: Any, rows: Any, dim: int, faulty: set[int]) -> list[Any]:
-    """Fill all kept rows, going on after each fault: the answers, and each good row's bytes."""
-    count = len(rows.kept)
-    out = bytearray(count * dim * 4)
-    answers = []
-    start = 0
-    while start < count:
-        answer = fill(start, count, memoryview(out)[start * dim * 4 :])
-        answers.append(answer)
-        if answer < 0:
-            break
-        faulty.add(answer)
-        start = answer + 1
-    for position, row in enumerate(rows.kept):
-        if rows.fault_of(row)[0] == Fault.NONFINITE_VALUE:
-            faulty.add(position)
-    size = dim * 4
-    return [answers, [out[i * size : (i + 1) * size] for i in range(count) if i not in faulty]]
-
-
-def text_story(
-    kernel: ModuleType, data: bytes, dim: int, utf8: bool, policy: int, unit_norm: bool, limit: float, seen_too: bool
-) -> list[Any]:
-    """Everything that a kernel says about a block of text, from the scan to the check."""
-    rows = kernel.Rows()
-    index = kernel.TokenIndex()
-    index.add(b"the")
-    kernel.scan_text(data, len(data), dim, rows, utf8)
-    story = [seen_of(rows, data), kernel.profile_text(data, len(data), 5)]
-    index.add_rows(data, rows)
-    story += [rows.keep(seen_too), seen_of(rows, data), index.blob(0, len(index)), index.unmet(0)]
-    story += fill_all(
-        lambda start, stop, out: kernel.fill_text(data, rows, start, stop, out, dim, policy, unit_norm, limit),
-        rows, dim, set(),
-    )  # fmt: skip
-    story.append(seen_of(rows, data))
-    kernel.check_text(data, rows, dim, policy, unit_norm, limit)
-    story.append(seen_of(rows, data))
-    index.find_rows(data, rows)
-    story.append(seen_of(rows, data))
-    rows.truncate(rows.count // 2)
-    story.append(seen_of(rows, data))
-    return story
-
-
 policies = st.sampled_from([int(policy) for policy in Nonfinite])
 limits = st.sampled_from([NO_LIMIT, FLOAT32_MAX, 65504.0, 1.0, 0.1])
 
@@ -1116,31 +1058,8 @@ def test_random_records_are_the_same_story_in_both_kernels(
     mixed = (noise or b"\0") * (dim * width)
     data = b"".join(token + b" " + mixed[i : i + dim * width] for i, token in enumerate(tokens))
     data = data[: max(0, len(data) - cut % 9)]
-
-    def story(kernel: ModuleType) -> list[Any]:
-        rows = kernel.Rows()
-        index = kernel.TokenIndex()
-        told: list[Any] = [kernel.scan_binary(data, len(data), dim, width, rows, 5), seen_of(rows, data)]
-        try:
-            index.add_rows(data, rows)
-        except ValueError as error:
-            told.append(str(error))
-        rows.keep(True)
-        told += [seen_of(rows, data), index.blob(0, len(index))]
-        answers, vectors = fill_all(
-            lambda start, stop, out: kernel.fill_binary(
-                data, rows, start, stop, out, dim, width, big, policy, unit_norm, limit
-            ),
-            rows, dim, set(),
-        )  # fmt: skip
-        values = np.frombuffer(b"".join(vectors), np.float32)
-        # Which bits a NaN carries is not ours to promise; its sign is.
-        told += [answers, np.where(np.isnan(values), np.copysign(np.float32(7), values), values).tobytes()]
-        kernel.check_binary(data, rows, dim, width, big, policy, unit_norm, limit)
-        told.append(seen_of(rows, data))
-        return told
-
-    assert story(engine("native-best")) == story(reference)
+    options = (data, dim, width, big, True, policy, unit_norm, limit)
+    assert record_story(engine("native-best"), *options) == record_story(reference, *options)
 
 
 @pytest.mark.skipif(not HAS_NATIVE, reason="the native kernel was not built")

@@ -1,25 +1,31 @@
 // Random blocks through the kernel's C++ alone, under the sanitizers, where a byte read too far is an error:
 //
-//   g++ -std=c++20 -O1 -g -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=all
-//       -I vec2emb/_kernel tests/native/driver.cpp -o driver && ./driver [seed] [blocks]
+//   g++ -std=c++20 -O2 -g -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=all
+//       -I vec2emb/_kernel tests/native/driver.cpp -o driver && ./driver [first seed] [blocks] [file ..]
 //
-// Each block lies in an allocation of exactly its size. Plain and careful loops must tell the same story of it; what
-// the right story is, the Python suite says.
+// Half of the blocks are pieces of the files named, with bytes and fields changed. Each block lies in an allocation of
+// exactly its size, and has a seed of its own, the one after that of the block before it. Plain and careful loops must
+// tell the same story of it; what the right story is, the Python suite says: with `print` in front of the arguments the
+// blocks are written to stdout instead, and both kernels read them there.
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <map>
 
 #include "arithmetic.hpp"
 #include "counting.hpp"
 #include "dispatch.hpp"
 #include "token_index.hpp"
+#include "writing.hpp"
 
 using namespace vec2emb;
 
 namespace {
 
 std::mt19937_64 generator;
+unsigned long seed;  // of the block under way: with it alone, the block comes again
 
 std::size_t below(std::size_t limit) { return generator() % limit; }
 
@@ -30,28 +36,103 @@ const char* const PIECES[] = {
     "0.12345678901234567890", "abcdefghijklmnopqrs",
 };
 
-std::string random_block(std::size_t dim) {
+std::string random_piece() {
+    if (below(60) == 0) return std::string(1, static_cast<char>(below(256)));
+    return PIECES[below(std::size(PIECES))];
+}
+
+std::string random_number() {
+    char number[40];
+    std::snprintf(number, sizeof number, "%.*f", static_cast<int>(below(9)),
+                  static_cast<double>(below(2000000)) / 1e5 - 10);
+    return number;
+}
+
+std::string random_text(std::size_t dim) {
     std::string text;
-    const auto piece = [&] {
-        if (below(60) == 0) return std::string(1, static_cast<char>(below(256)));
-        return std::string(PIECES[below(std::size(PIECES))]);
-    };
     if (below(2)) {
-        for (std::size_t n = below(80); n > 0; --n) text += piece();
+        for (std::size_t n = below(80); n > 0; --n) text += random_piece();
     } else {
         for (std::size_t n = below(12); n > 0; --n) {
-            text += below(8) ? "t" + std::to_string(below(9)) : piece();
-            for (std::size_t i = 0; i < dim; ++i) {
-                char number[40];
-                std::snprintf(number, sizeof number, " %.*f", static_cast<int>(below(9)),
-                              static_cast<double>(below(2000000)) / 1e5 - 10);
-                text += below(40) ? number : " " + piece();
-            }
-            text += below(10) ? "\n" : piece() + "\n";
+            text += below(8) ? "t" + std::to_string(below(9)) : random_piece();
+            for (std::size_t i = 0; i < dim; ++i) text += ' ' + (below(40) ? random_number() : random_piece());
+            text += below(10) ? "\n" : random_piece() + "\n";
         }
     }
-    if (!text.empty() && text.back() != LF) text += LF;
     return text;
+}
+
+std::string random_records(std::size_t dim, std::size_t width) {
+    std::string bytes;
+    for (std::size_t n = below(6); n > 0; --n) {
+        if (below(2)) bytes += LF;
+        bytes += PIECES[below(std::size(PIECES))];
+        bytes += ' ';
+        for (std::size_t i = 0; i < dim * width; ++i) bytes += static_cast<char>(below(256));
+    }
+    bytes.resize(bytes.size() - std::min(bytes.size(), below(9)));
+    return bytes;
+}
+
+std::vector<std::string> corpus;  // the files named, whole
+
+// A piece of a real file in which some bytes are changed, some fields put in, taken out or exchanged.
+std::string changed_piece() {
+    const std::string& file = corpus[below(corpus.size())];
+    std::size_t from = below(file.size());
+    if (below(4)) from = file.rfind(LF, from) + 1;  // mostly from the start of a line; npos + 1 is 0
+    std::string text = file.substr(from, below(4) ? 1 + below(400) : 1 + below(3000));
+    for (std::size_t n = below(5); n > 0 && !text.empty(); --n) {
+        const std::size_t at = below(text.size()), field = std::min(text.find_first_of(" \t\n", at), text.size());
+        switch (below(7)) {
+            case 0: text[at] = static_cast<char>(below(256)); break;
+            case 1: text[at] = static_cast<char>(text[at] ^ (1 << below(8))); break;
+            case 2: text.insert(at, random_piece()); break;
+            case 3: text.erase(at, field - at); break;
+            case 4: text.replace(at, field - at, below(2) ? random_number() : random_piece()); break;
+            case 5: text.insert(field, below(2) ? " " + random_number() : " "); break;
+            default: text.insert(at, text.substr(below(text.size()), below(60))); break;
+        }
+    }
+    return text;
+}
+
+// A block, and all that is asked of it.
+struct Input {
+    std::string bytes;
+    bool binary;
+    std::size_t dim, width;
+    bool utf8, unit_norm, seen_too, big_endian;
+    Nonfinite nonfinite;
+    double limit;
+
+    Values values() const { return {dim, nonfinite, unit_norm, limit}; }
+};
+
+Input random_input() {
+    static constexpr double LIMITS[] = {std::numeric_limits<double>::infinity(), 3.4028234663852886e38, 65504, 5, 0.1};
+    Input input{};
+    input.binary = below(5) == 0;
+    input.dim = 1 + below(below(8) ? 6 : 60);
+    input.width = std::size_t{2} << below(3);
+    input.utf8 = below(4) != 0;
+    input.unit_norm = below(3) == 0;
+    input.seen_too = below(2) != 0;
+    input.big_endian = below(2) != 0;
+    input.nonfinite = static_cast<Nonfinite>(below(3));
+    input.limit = LIMITS[below(std::size(LIMITS))];
+    input.bytes = !corpus.empty() && below(2) ? changed_piece()
+                  : input.binary              ? random_records(input.dim, input.width)
+                                              : random_text(input.dim);
+    if (!input.binary && !input.bytes.empty() && input.bytes.back() != LF) input.bytes += LF;
+    return input;
+}
+
+void print(const Input& input) {
+    std::printf("%d %zu %zu %d %d %d %d %d %.17g %zu\n", input.binary, input.dim, input.width, input.utf8,
+                input.unit_norm, input.seen_too, input.big_endian, static_cast<int>(input.nonfinite), input.limit,
+                input.bytes.size());
+    std::fwrite(input.bytes.data(), 1, input.bytes.size(), stdout);
 }
 
 // Bytes in an allocation of their own, of exactly their size.
@@ -65,7 +146,7 @@ struct Exact {
 };
 
 [[noreturn]] void differ(const char* what, Bytes text) {
-    std::fprintf(stderr, "%s differs for:\n", what);
+    std::fprintf(stderr, "%s differs for block %lu:\n", what, seed);
     for (const char c : text) std::fprintf(stderr, "\\x%02x", static_cast<unsigned char>(c));
     std::fprintf(stderr, "\n");
     std::abort();
@@ -92,20 +173,19 @@ void scan_carefully(Bytes text, std::size_t dim, Rows& rows, bool utf8) {
     }
 }
 
-void text_block(const Loops& loops) {
-    const std::size_t dim = 1 + below(6);
-    const Exact block(random_block(dim));
+void text_block(const Input& input, const Loops& loops) {
+    const std::size_t dim = input.dim;
+    const Exact block(input.bytes);
     const Bytes text = block.view();
-    const bool utf8 = below(4) != 0;
-    const Values values(dim, static_cast<Nonfinite>(below(3)), below(3) == 0, below(2) ? 3.0e38 : 5.0);
+    const Values values = input.values();
 
     Rows rows, careful;
-    loops.scan_text(text, dim, rows, utf8);
-    scan_carefully(text, dim, careful, utf8);
+    loops.scan_text(text, dim, rows, input.utf8);
+    scan_carefully(text, dim, careful, input.utf8);
     check(rows.count() == careful.count(), "the number of rows", text);
     for (std::size_t i = 0; i < rows.count(); ++i) check(same(rows.rows[i], careful.rows[i]), "a row", text);
     profile_text(text, 5);
-    if (below(16) == 0) {
+    if (below(64) == 0) {
         TokenIndex index;
         index.add_rows(text, rows, false);
         index.add_rows(text, careful, true);
@@ -115,7 +195,7 @@ void text_block(const Loops& loops) {
         for (Row& row : rows.rows) row.state = State::fresh;
     }
 
-    rows.keep(below(2) != 0);
+    rows.keep(input.seen_too);
     Rows again = rows;
     const std::size_t count = rows.kept.size();
     std::vector<float> out(count * dim), vector(dim);
@@ -128,38 +208,32 @@ void text_block(const Loops& loops) {
             Row& row = again.rows[again.kept[at]];
             const bool good = parse_row(text, row, values, reinterpret_cast<char*>(vector.data()));
             check(same(row, rows.rows[rows.kept[at]]), "a filled row", text);
-            check(good == (at < end && row.fault != Fault::nonfinite_value) || !good, "a fault", text);
+            check(good == (at < end && row.fault != Fault::nonfinite_value), "a fault", text);
             if (good) check(!std::memcmp(vector.data(), to + at * dim * 4, dim * 4), "a vector", text);
         }
     }
     loops.check_text(text, rows, values);
 }
 
-void record_block() {
-    const std::size_t dim = 1 + below(4), width = std::size_t{2} << below(3);
-    std::string bytes;
-    for (std::size_t n = below(6); n > 0; --n) {
-        if (below(2)) bytes += LF;
-        bytes += PIECES[below(std::size(PIECES))];
-        bytes += ' ';
-        for (std::size_t i = 0; i < dim * width; ++i) bytes += static_cast<char>(below(256));
-    }
-    bytes.resize(bytes.size() - std::min(bytes.size(), below(9)));
-    const Exact block(bytes);
+void record_block(const Input& input) {
+    const std::size_t dim = input.dim;
+    const Exact block(input.bytes);
     Rows rows;
-    scan_binary(block.view(), dim, width, rows, 5, below(2) != 0);
+    scan_binary(block.view(), dim, input.width, rows, 5, input.utf8);
     for (Row& row : rows.rows) row.state = State::fresh;
     rows.keep(true);
-    const Values values(dim, static_cast<Nonfinite>(below(3)), below(2) != 0, 3.0e38);
+    const Values values = input.values();
     const auto count = static_cast<std::int64_t>(rows.kept.size());
     std::vector<char> out(rows.kept.size() * dim * 4);
-    const bool big_endian = below(2) != 0;
-    fill_binary(block.view(), rows, 0, count, out.data(), values, width, big_endian);
-    check_binary(block.view(), rows, values, width, big_endian);
+    fill_binary(block.view(), rows, 0, count, out.data(), values, input.width, input.big_endian);
+    check_binary(block.view(), rows, values, input.width, input.big_endian);
     std::vector<char> sums(8 * dim), halves(out.size() / 2);
     add_rows(sums.data(), {out.data(), out.size()}, dim);
     add_square_deviations(sums.data(), sums.data(), {out.data(), out.size()}, dim);
     cast_rows({out.data(), out.size()}, halves.data(), below(2) ? Cast::float16 : Cast::bfloat16);
+    std::string tokens;
+    for (std::int64_t i = 0; i < count; ++i) tokens += "a\n";
+    format_rows(tokens, {out.data(), out.size()}, dim);
 }
 
 // Tokens of all sizes, against std::map.
@@ -227,13 +301,29 @@ void counts() {
 }  // namespace
 
 int main(int count, char** arguments) {
-    generator.seed(count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 1);
+    const bool printing = count > 1 && Bytes(arguments[1]) == "print";
+    if (printing) ++arguments, --count;
+    const unsigned long first = count > 1 ? std::strtoul(arguments[1], nullptr, 10) : 1;
     const unsigned long blocks = count > 2 ? std::strtoul(arguments[2], nullptr, 10) : 100000;
-    for (unsigned long i = 0; i < blocks; ++i) {
-        text_block(i % 2 ? best_loops() : PORTABLE);
-        if (i % 4 == 0) record_block();
-        if (i % 20000 == 0) tokens();
-        if (i % 50 == 0) counts();
+    for (int i = 3; i < count; ++i) {
+        std::ifstream file(arguments[i], std::ios::binary);
+        corpus.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+        if (corpus.back().empty()) corpus.pop_back();
     }
-    std::printf("%lu blocks, no difference\n", blocks);
+    for (unsigned long i = first; i < first + blocks; ++i) {
+        generator.seed(seed = i);
+        const Input input = random_input();
+        if (printing) {
+            print(input);
+            continue;
+        }
+        if (input.binary) {
+            record_block(input);
+        } else {
+            text_block(input, i % 2 ? best_loops() : PORTABLE);
+        }
+        if (i % 20000 == 0) tokens();
+        if (i % 400 == 0) counts();
+    }
+    if (!printing) std::printf("%lu blocks, no difference\n", blocks);
 }
