@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -67,15 +69,24 @@ def _places() -> list[tuple[ModuleType, str]]:
     return found + [(_kernel, name) for name in names]
 
 
+@contextlib.contextmanager
+def using(name: str) -> Iterator[None]:
+    """Every module of the package has the functions of this kernel for a while."""
+    functions = importlib.import_module(f"vec2emb._kernel.{'_native' if name == 'native' else 'reference'}")
+    with pytest.MonkeyPatch.context() as patch:
+        for module, function in _places():
+            patch.setattr(module, function, getattr(functions, function))
+        patch.setattr(_kernel, "NAME", name)
+        yield
+
+
 @pytest.fixture(params=["native", "reference"])
-def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run the test under each kernel: every module of the package gets the functions of that one."""
-    home = f"vec2emb._kernel.{'_native' if request.param == 'native' else 'reference'}"
-    functions = pytest.importorskip(home, exc_type=ImportError)
-    for module, name in _places():
-        monkeypatch.setattr(module, name, getattr(functions, name))
-    monkeypatch.setattr(_kernel, "NAME", request.param)
-    return str(request.param)
+def kernel(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run the test under each kernel."""
+    if request.param == "native":
+        pytest.importorskip("vec2emb._kernel._native", exc_type=ImportError)
+    with using(request.param):
+        yield request.param
 
 
 @pytest.fixture(params=["16", "64", ""], ids=["block16", "block64", "block"])
