@@ -303,7 +303,7 @@ def test_batches_that_cannot_be(vocab: Vocabulary) -> None:
         vocab.encode_batch("the cat")
     with refused(UsageError, "not-split", text):
         vocab.encode_batch(["the cat", "of"])
-    with refused(UsageError, "max-length", "max_length cannot be negative: found -1"):
+    with refused(UsageError, "max-length", "max_length cannot be so: expected 0 or more tokens, found -1"):
         vocab.encode_batch([["the"]], max_length=-1)
     bare = Vocabulary(["a", "b"])
     assert ids(bare.encode_batch([["a", "b"], ["b", "b"]])[0]) == [[0, 1], [1, 1]]

@@ -22,6 +22,7 @@ from .publishing import CONFIG
 from .report import announce
 from .rowfile import PIECE
 from .shards import open_checkpoint
+from .signatures import typed
 from .table import OF_FILES, raw_rows, stored_positions, stored_rows
 from .targets import target_of
 from .trainrows import rows_of_file
@@ -81,6 +82,7 @@ class ShownTable(NamedTuple):
         return {**self._asdict(), "facts": self.facts._asdict()}
 
 
+@typed
 def attach_positions(
     bundle: Pathish,
     kind: str,
@@ -153,6 +155,7 @@ def attach_positions(
     return _rewrite(bundle, output, if_exists, entrance, step)
 
 
+@typed
 def resize_positions(
     path: Pathish,
     output: Pathish,
@@ -213,6 +216,7 @@ def resize_positions(
     return _rewrite(path, output, if_exists, entrance, step)
 
 
+@typed
 def describe_positions(path: Pathish, key: str | None = None) -> list[ShownTable]:
     """What the position tables of a bundle or a checkpoint look like.
 

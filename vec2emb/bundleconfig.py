@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from .errors import BundleError, shown
 from .keys import STYLES
-from .publishing import CONFIG, Target
+from .publishing import CONFIG, MAX_CONFIG, Target
 from .trainrows import are_ranges
 from .vocab_tokens import Lookup
 
@@ -24,7 +24,7 @@ def read_config(target: Target) -> dict[str, Any]:
     path = target.paths[CONFIG]
     try:
         with open(path, "rb") as file:
-            config = json.loads(file.read())
+            config = json.loads(file.read(MAX_CONFIG))  # what is cut there is no JSON
     except FileNotFoundError:
         raise BundleError(
             "bundle-incomplete", "the bundle has no vec2emb.json", path=target.label, expected=path,

@@ -89,7 +89,7 @@ class Vec2embError(Exception):
     @property
     def where(self) -> str:
         """The place, as `file, line 3`; empty where there is none."""
-        parts = [] if self.path is None else [self.path]
+        parts = [] if self.path is None else [self.path.replace("\n", "\\n")]
         if self.line is not None:
             parts.append(f"line {self.line}")
         if self.record is not None:

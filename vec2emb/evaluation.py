@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from .bundle import open_bundle
 from .errors import InputError, MissingPackageError, UsageError, printable
 from .origins import made_rows
+from .signatures import typed
 from .table import Table
 from .urls import local_only
 
@@ -50,6 +51,7 @@ class Score(NamedTuple):
         return printable(f"{self.name}: {score} ({self.used:,} of {self.used + self.left_out:,})")
 
 
+@typed
 def evaluate(
     bundle: str | os.PathLike[str],
     sets: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = ("wordsim353", "simlex999"),

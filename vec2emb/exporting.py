@@ -22,6 +22,7 @@ from .packing import compression_of, packed
 from .progress import Progress, ProgressLike, progress_of
 from .resharding import write_shards
 from .sharding import SIZE, shards_of
+from .signatures import typed
 from .staging import new_file, staged
 from .urls import local_only
 
@@ -30,6 +31,7 @@ FOLDERS = {layout.name: layout for layout in (HUGGINGFACE, MODEL2VEC)}
 _PART = "export"  # the name of a file while it is written
 
 
+@typed
 def export(
     bundle: str | os.PathLike[str],
     to: str,

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import stat
 from collections.abc import Iterator, Sequence
 
 from .errors import OutputError
@@ -43,6 +44,22 @@ def exchange(a: str, b: str) -> bool:
     if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM):
         return False
     raise OSError(code, os.strerror(code), b)
+
+
+def adopt(path: str, model: str) -> None:
+    """Give a file or folder mode and owner of the one whose place it takes, as far as the system lets us."""
+    try:
+        status = os.stat(model, follow_symlinks=False)
+    except OSError:
+        return  # nothing to take after
+    if stat.S_ISLNK(status.st_mode):
+        return
+    ours = os.stat(path)
+    if (ours.st_uid, ours.st_gid) != (status.st_uid, status.st_gid) and hasattr(os, "chown"):
+        with contextlib.suppress(OSError):  # only root may give files away
+            os.chown(path, status.st_uid, status.st_gid)
+    with contextlib.suppress(OSError):
+        os.chmod(path, stat.S_IMODE(status.st_mode))
 
 
 def sync(path: str) -> None:

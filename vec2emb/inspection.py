@@ -13,6 +13,7 @@ from .progress import ProgressLike
 from .publishing import VOCAB
 from .report import announce
 from .selection import Selection
+from .signatures import typed
 from .sources import SourceLike
 from .table import is_bundle
 from .tensorfile import TensorInfo, pieces, read_header
@@ -80,6 +81,7 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
+@typed
 def inspect(
     path: SourceLike,
     *,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .bundle import open_bundle
 from .errors import UsageError, VocabularyError, printable, shown
 from .origins import made_rows
+from .signatures import typed
 from .table import Table, stored_rows
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Neighbours(NamedTuple):
         return printable("\n".join([head, *(f"  {n.cosine:.4f}  {printable(n.token)}" for n in self.nearest)]))
 
 
+@typed
 def similar(bundle: str | os.PathLike[str], *words: str, top: int = 10) -> list[Neighbours]:
     """The nearest neighbours of words, by cosine.
 

@@ -16,6 +16,7 @@ from .planning import Plan, check_missing
 from .positionplan import PositionPlan
 from .progress import ProgressLike
 from .report import Report
+from .signatures import typed
 from .sizes import parse_size
 from .sources import SourceLike
 from .special import SpecialLike
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .corpus.words import CorpusLike
 
 
+@typed
 def convert(
     source: SourceLike,
     output: str | os.PathLike[str] | None,

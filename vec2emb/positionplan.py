@@ -142,12 +142,14 @@ class PositionPlan(NamedTuple):
         Raises:
             UsageError: an option is out of range, or there is no such table of this width.
         """
-        from .positions import MAX_ROWS
+        from .positions import MAX_ROWS, check_size
 
         if type(self.num) is not int or not 1 <= self.num <= MAX_ROWS:
             expected = f"1 to {MAX_ROWS:,}"
             raise UsageError("max-positions", "no such number of positions", expected=expected, found=repr(self.num))
-        self._replace(num=1).settle(style, 0 if has_padding else None).table(dim)
+        one = self._replace(num=1).settle(style, 0 if has_padding else None)
+        check_size(self.num + (one.offset or 0), dim)
+        one.table(dim)
 
     @classmethod
     def of_recorded(cls, recorded: dict[str, Any]) -> PositionPlan:

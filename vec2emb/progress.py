@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 
+from .errors import printable
+
 Progress = Callable[[int, int | None], None]
 ProgressLike = bool | Progress
 
@@ -24,6 +26,7 @@ def progress_of(wanted: ProgressLike, label: str) -> AbstractContextManager[Prog
         return nullcontext(None)
     if wanted is not True:
         return nullcontext(wanted)
+    label = printable(label).replace("\n", "\\n")  # the name of a file, which may be anything
     return _Bar(label) if sys.stderr.isatty() else _Lines(label)
 
 

@@ -22,10 +22,11 @@ from typing import Any
 
 from .choices import IF_EXISTS, check_choice
 from .errors import OutputError, TryAgainError, UsageError, shown
-from .filesystem import NO_LINKS, are_same, exchange, same_file, sync, try_lock, writing
+from .filesystem import NO_LINKS, adopt, are_same, exchange, same_file, sync, try_lock, writing
 from .sharding import is_shard_name, shards_of
 
 MODEL, VOCAB, CONFIG = "model.safetensors", "vocab.txt", "vec2emb.json"
+MAX_CONFIG = 64 << 20  # bytes of vec2emb.json
 
 # Names that no other program gives a file of its own.
 WAITING = ".vec2emb-waiting"  # float32 rows whose place in the table is not known yet
@@ -135,6 +136,13 @@ class Target:
         for path in (self.path, *self.paths.values()):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 os.lstat(path)  # a name that is too long shows here, before anything is read
+        if self.is_folder and are_same(self.path, os.curdir):
+            raise OutputError(
+                "target-is-here",
+                "the folder is the current one, which a bundle would take away from under the shell",
+                path=self.label,
+                hint="name a folder in it: -o NAME",
+            )
         if self.is_folder and os.path.ismount(self.path):
             raise OutputError(
                 "target-is-a-mount",
@@ -209,6 +217,11 @@ class Publication:
         """
         target = self.target
         with writing(target.label):
+            for name, path in target.paths.items():
+                if os.path.exists(self.path(name)):
+                    adopt(self.path(name), path)
+            if target.is_folder:
+                adopt(target.hidden, target.path)
             sync(target.hidden)
             if target.is_folder:
                 self._publish_folder()
@@ -371,7 +384,7 @@ def _read_config(path: str) -> dict[str, Any] | None:
 
     try:
         with open(path, "rb") as file:
-            config = json.loads(file.read(64 << 20))
+            config = json.loads(file.read(MAX_CONFIG))
     except (OSError, ValueError, RecursionError):
         return None
     return config if isinstance(config, dict) and "format_version" in config else None

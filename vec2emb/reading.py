@@ -12,6 +12,7 @@ from .passes import ReadOptions, open_pass
 from .progress import ProgressLike
 from .report import Report, announce
 from .selection import Rules, Selection
+from .signatures import typed
 from .sources import SourceLike
 from .table import Table
 from .vocabulary import Vocabulary
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@typed
 def read_vectors(
     source: SourceLike,
     *,
@@ -92,6 +94,7 @@ class _Memory:
             self.data[start:stop] = rows
 
 
+@typed
 def iter_vectors(
     source: SourceLike,
     *,

@@ -42,6 +42,8 @@ class RowReport:
         self._staged = contextlib.ExitStack()
         if self._path is not None:
             local_only(self._path, "a row report")
+            if "\0" in self._path:
+                raise UsageError("output-name", "the row report has no name that a file can have")
             self._target = os.path.realpath(self._path)
             if self._target in bundle.paths.values() or bundle.path in (self._target, os.path.dirname(self._target)):
                 raise UsageError(

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from .errors import TryAgainError
-from .filesystem import exchange, move_to_free, same_file, sync, try_lock, writing
+from .filesystem import adopt, exchange, move_to_free, same_file, sync, try_lock, writing
 
 
 @contextlib.contextmanager
@@ -55,6 +55,7 @@ def staged(target: str, check: Callable[[], None], *, file: str | None = None) -
         for folder, _, _ in os.walk(hidden):
             sync(folder)
         check()
+        adopt(hidden if file is None else os.path.join(hidden, file), target)
         if file is not None:
             # A target that was free is never lost, even if another program was faster than the move.
             move = os.replace if os.path.lexists(target) else move_to_free

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .bundle import KEY, Bundle, compare_with_existing, largest, open_vocabulary
 from .errors import BundleError, InputError, UsageError, shown
 from .matrices.recognition import kind_of
+from .signatures import typed
 from .targets import target_of
 from .urls import is_url, name_of, plain
 from .vocabulary import Vocabulary
@@ -375,6 +376,7 @@ def is_bundle(source: object) -> bool:
     return is_folder(path)
 
 
+@typed
 def load(bundle: str | os.PathLike[str], *, lazy: bool = False) -> Table:
     """Open a bundle: its vocabulary is indexed, its vectors are mapped and read only where they are used.
 
@@ -393,6 +395,7 @@ def load(bundle: str | os.PathLike[str], *, lazy: bool = False) -> Table:
     return Table.mapped(opened, None if lazy else open_vocabulary(opened))
 
 
+@typed
 def save(
     path: str | os.PathLike[str],
     tokens: Iterable[str],

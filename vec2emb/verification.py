@@ -12,6 +12,7 @@ from .checklist import Verification
 from .errors import InputError, shown
 from .progress import ProgressLike
 from .publishing import CONFIG, VOCAB
+from .signatures import typed
 from .sources import SourceLike
 from .urls import is_url, label_of, plain
 from .vocabulary import Vocabulary
@@ -19,6 +20,7 @@ from .vocabulary import Vocabulary
 _NO_FILE = ("not-found", "not-a-bundle", "is-a-folder", "cannot-open", "read-failed")
 
 
+@typed
 def verify(
     bundle: str | os.PathLike[str],
     source: SourceLike | None = None,

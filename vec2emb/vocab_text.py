@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _BOM = b"\xef\xbb\xbf"
 _BLOCK = 1 << 20  # bytes that are decoded at a time to check them
+_PIECE = 1 << 20  # bytes read at a time
+MAX_BYTES = 4 << 30  # of a file that is read into memory
+MAX_LINE = 8 << 20  # bytes of a token; a file with more of them before the first LF is no list of tokens
 
 
 def blob_of(tokens: Iterable[str]) -> bytes:
@@ -31,6 +34,8 @@ def blob_of(tokens: Iterable[str]) -> bytes:
         raise not_split(tokens, "give a list of them, or a file: Vocabulary.from_file(path)")
     if isinstance(tokens, (set, frozenset)):
         raise UsageError("no-order", "a set has no order to take ids from", hint="sort it first: sorted(tokens)")
+    if not isinstance(tokens, Iterable):
+        raise UsageError("token-type", "tokens are a list of strings", found=type(tokens).__name__)
     words = _in_order(tokens) if isinstance(tokens, Mapping) else list(tokens)
     try:
         text = "\n".join([*words, ""])
@@ -53,14 +58,17 @@ def not_split(text: str, hint: str) -> UsageError:
 
 
 def _in_order(ids: Mapping[str, int]) -> list[str]:
-    tokens = sorted(ids, key=ids.__getitem__)
+    try:
+        tokens = sorted(ids, key=ids.__getitem__)
+    except TypeError:
+        raise UsageError("token-type", "the ids of the mapping are whole numbers", found=shown(str(ids))) from None
     for i, token in enumerate(tokens):
         if ids[token] != i:
             raise VocabularyError(
                 "ids-with-gaps",
                 "the ids of the mapping are not 0, 1, 2, ..",
                 expected=f"id {i}",
-                found=f"id {ids[token]} of {shown(token)}",
+                found=f"id {ids[token]} of {shown(str(token))}",
                 hint="of tokens with counts pass the tokens alone, in the order wanted",
             )
     return tokens
@@ -177,18 +185,38 @@ def check_sha256(blob: bytes | mmap, expected: str, path: str | None) -> None:
         )
 
 
-def read(path: str) -> bytes:
-    """All bytes of a file, of this machine or behind a URL. Raises InputError, TryAgainError."""
+def read(path: str, *, lines: bool = True) -> bytes:
+    """All bytes of a file, of this machine or behind a URL; it may be a pipe or a device that never ends.
+
+    Args:
+        lines: whether it is text of one token a line; else JSON, which may be one long line.
+
+    Raises:
+        InputError: it cannot be read, or is too large.
+        TryAgainError: the network fails.
+    """
     path = plain(path)
     if is_url(path):
         from .remote import read_whole
 
         return read_whole(path)
+    found = bytearray()
     try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
+        with open(path, "rb", buffering=0) as file:
+            while piece := file.read(_PIECE):
+                found += piece
+                if lines and len(found) > MAX_LINE and found.find(b"\n", 0, MAX_LINE) < 0:
+                    raise InputError(
+                        "line-too-long", f"no line feed comes in {MAX_LINE >> 20} MiB", path=path,
+                        expected="one token a line",
+                    )  # fmt: skip
+                if len(found) > MAX_BYTES:
+                    raise InputError("list-too-long", f"the file is larger than {MAX_BYTES >> 30} GiB", path=path)
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
         raise _cannot_open(error, path) from error
+    return bytes(found)
 
 
 def map_(path: str) -> bytes | mmap:
@@ -203,10 +231,11 @@ def map_(path: str) -> bytes | mmap:
         raise _cannot_open(error, path) from error
 
 
-def _cannot_open(error: OSError, path: str) -> InputError:
+def _cannot_open(error: OSError | ValueError, path: str) -> InputError:
     if isinstance(error, FileNotFoundError):
         return InputError("not-found", "there is no such file", path=path)
-    return InputError("cannot-open", f"the file cannot be opened ({error.strerror})", path=path)
+    reason = getattr(error, "strerror", None) or str(error)
+    return InputError("cannot-open", f"the file cannot be opened ({reason})", path=path)
 
 
 def write(blob: bytes, path: str, *, replace: bool) -> None:

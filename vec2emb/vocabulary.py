@@ -268,8 +268,10 @@ class Vocabulary:
         """
         import numpy as np
 
-        if max_length is not None and max_length < 0:
-            raise UsageError("max-length", "max_length cannot be negative", found=str(max_length))
+        if max_length is not None and (not hasattr(max_length, "__index__") or max_length < 0):
+            raise UsageError(
+                "max-length", "max_length cannot be so", expected="0 or more tokens", found=repr(max_length)
+            )
         flat: list[str] = []
         lengths = []
         for doc in [docs] if isinstance(docs, str) else docs:

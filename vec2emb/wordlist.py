@@ -60,7 +60,7 @@ def _read_json(path: str, label: str) -> WordList:
 
     from .vocab_text import read
 
-    data = read(path)
+    data = read(path, lines=False)
     path = label_of(path)
     try:
         content = json.loads(data, object_pairs_hook=_without_repeats)
@@ -82,8 +82,8 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON, whose keys must differ: of two Python would keep the last without a word."""
     content = dict(pairs)
     if len(content) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+        places = {key: place for place, (key, _) in reversed(list(enumerate(pairs)))}  # the first of each
+        twice = next(key for place, (key, _) in enumerate(pairs) if places[key] < place)
         raise VocabularyError("duplicate-token", f"the token {shown(twice)} stands twice", expected="each token once")
     return content
 
@@ -101,13 +101,15 @@ def _of_tokenizer(content: dict[str, Any], path: str, label: str) -> WordList:
             if pair[0] in ids:
                 raise VocabularyError("duplicate-token", f"the token {shown(pair[0])} stands twice", path=path)
             ids[pair[0]] = id
-        unk = pairs[model["unk_id"]][0] if isinstance(model.get("unk_id"), int) else None
+        unk_id = model.get("unk_id")
+        unk = pairs[unk_id][0] if type(unk_id) is int and 0 <= unk_id < len(pairs) else None
     elif isinstance(vocab, dict):
         ids = dict(vocab)
         unk = model.get("unk_token")
     else:
         raise _no_words(path, vocab)
-    for added in content.get("added_tokens") or []:
+    added_tokens = content.get("added_tokens")
+    for added in added_tokens if isinstance(added_tokens, list) else []:
         if isinstance(added, dict) and isinstance(added.get("content"), str):
             ids.setdefault(added["content"], added.get("id"))
     padding = content.get("padding")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, UsageError
 from ..passes import ReadOptions
 from ..progress import ProgressLike
+from ..signatures import typed
 from ..sources import SourceLike
 from ..urls import is_url, label_of
 from .gates import Gate, checked, parse_gates
@@ -25,6 +26,7 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 Bounds = Mapping[str, float] | Iterable[str]
 
 
+@typed
 def audit(
     *sources: SourceLike,
     corpus: Paths | None = None,

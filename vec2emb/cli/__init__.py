@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
-from ..errors import OutputError, UsageError, Vec2embError
-from .output import INTERRUPTED, TERMINATED, Terminated, fail, on_sigterm, stopped
+from ..errors import OutputError, UsageError, Vec2embError, printable
+from .output import INTERRUPTED, TERMINATED, Terminated, fail, on_sigterm, say, stopped
 
 # In the order in which people need them. The texts stand here so that a command is loaded only when it is called; a
 # test holds them equal to the commands' own.
@@ -104,7 +105,9 @@ def _run(words: list[str]) -> int:
     except click.UsageError as error:
         if with_json:
             return fail(UsageError("usage", error.format_message()), with_json)
-        error.show()
+        message = io.StringIO()
+        error.show(message)
+        say(printable(message.getvalue().rstrip()))
         return 2
     except (KeyboardInterrupt, click.Abort):
         return stopped("interrupted", INTERRUPTED, with_json)

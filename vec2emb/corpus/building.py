@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..choices import REPLACE, check_choice
 from ..errors import OutputError, printable
+from ..signatures import typed
 from ..urls import local_only
 from ..vocab_text import write
 from .counting import count_tokens
@@ -54,6 +55,7 @@ class VocabReport(NamedTuple):
         return printable("\n".join(lines))
 
 
+@typed
 def build_vocab(
     paths: PathsLike,
     output: str | os.PathLike[str],

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..progress import Progress, ProgressLike, progress_of
+from ..signatures import typed
 from ..sizes import parse_size
 from .counts import TokenCounts
 from .inputs import PathsLike, Piece, find_inputs
@@ -17,6 +18,7 @@ ENGINES = ("local", "dask")
 MEMORY = "1GB"
 
 
+@typed
 def count_tokens(
     paths: PathsLike,
     *,

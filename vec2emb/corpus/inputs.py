@@ -70,12 +70,18 @@ def find_inputs(paths: PathsLike) -> list[Input]:
     if not given:
         raise UsageError("no-corpus", "no file is given to count in")
     found = []
-    for path in [plain(os.fspath(path)) for path in given]:
+    for path in map(_path_of, given):
         files = list(_remote(path) if is_url(path) else _local(path))
         if not files:
             raise InputError("empty-corpus", "no file is there to count in", path=label_of(path))
         found += files
     return found
+
+
+def _path_of(given: object) -> str:
+    if isinstance(given, str | os.PathLike):
+        return plain(os.fsdecode(given))
+    raise UsageError("corpus-type", "a corpus is files, folders, patterns or URLs", found=repr(given)[:60])
 
 
 def _local(path: str) -> Iterator[Input]:
@@ -98,8 +104,9 @@ def _input(path: str) -> Input:
         status = os.stat(path)
     except FileNotFoundError:
         raise InputError("not-found", "there is no such file", path=path) from None
-    except OSError as error:
-        raise InputError("cannot-open", f"the file cannot be opened ({error.strerror})", path=path) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError("cannot-open", f"the file cannot be opened ({reason})", path=path) from error
     return Input(path, _kind(path), status.st_size if os.path.isfile(path) else None)
 
 

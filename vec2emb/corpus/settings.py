@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from ..choices import ENCODING_ERRORS, check_choice
 from ..errors import InputError, UsageError
-from ..urls import is_url, label_of, name_of
+from ..urls import label_of, name_of
+from ..vocab_text import read
 
 FIELD = "text"  # of JSON lines and Parquet files, where no other is named
 
@@ -49,16 +50,9 @@ class Settings(NamedTuple):
         if kind != "hf":
             return cls(tokenizer, lowercase, field, encoding_errors)
         try:
-            if is_url(rest):
-                from ..remote import read_whole
-
-                content = read_whole(rest).decode()
-            else:
-                with open(rest, encoding="utf-8") as file:
-                    content = file.read()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise InputError("cannot-open", f"the tokenizer cannot be read ({reason})", path=label_of(rest)) from error
+            content = read(rest, lines=False).decode()
+        except UnicodeDecodeError as error:
+            raise InputError("cannot-open", f"the tokenizer cannot be read ({error})", path=label_of(rest)) from error
         # The base name is what gets recorded: where the file lay says nothing about the counts.
         return cls(
             f"hf:{name_of(rest) if is_url(rest) else os.path.basename(rest)}",

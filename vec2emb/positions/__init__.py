@@ -15,9 +15,20 @@ a text takes row `offset`. Sinusoidal row k holds the angle `start + k`, the res
 Everything is computed in float64 and cast once: in float32 an angle near 100,000 is wrong by 0.007.
 """
 
-from .arguments import MAX_ROWS, Float64, Matrix
+from .arguments import MAX_ROWS, Float64, Matrix, check_size
 from .recognition import Facts, facts
 from .resizing import resize
 from .tables import learned, rotation, sinusoidal
 
-__all__ = ["MAX_ROWS", "Facts", "Float64", "Matrix", "facts", "learned", "resize", "rotation", "sinusoidal"]
+__all__ = [
+    "MAX_ROWS",
+    "Facts",
+    "Float64",
+    "Matrix",
+    "check_size",
+    "facts",
+    "learned",
+    "resize",
+    "rotation",
+    "sinusoidal",
+]

@@ -14,6 +14,7 @@ Matrix = NDArray[np.floating[Any]]
 Float64 = NDArray[np.float64]
 
 MAX_ROWS = 1 << 24  # a table with more is a slip of the pen
+MAX_NUMBERS = 1 << 28  # 1 GiB of float32: a table is made in memory
 
 
 def offset_of(offset: int | None, padding_idx: int | None) -> int:
@@ -38,6 +39,15 @@ def checked(table: Matrix) -> Matrix:
 def count(name: str, value: int) -> int:
     demand(name, value, isinstance(value, int | np.integer) and 1 <= value <= MAX_ROWS, f"1 to {MAX_ROWS:,}")
     return int(value)
+
+
+def check_size(rows: int, dim: int) -> None:
+    """Refuse a table that would take the memory of a whole machine."""
+    if rows * dim > MAX_NUMBERS:
+        raise UsageError(
+            "positions-too-large", "the position table would be too large", expected=f"at most {MAX_NUMBERS:,} numbers",
+            found=f"{rows:,} rows of {dim:,}",
+        )  # fmt: skip
 
 
 def choice(name: str, value: str, choices: Sequence[str]) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .arguments import Float64, demand
+
+_BLOCK = 1 << 16  # numbers drawn at a time; even, as they come in pairs
 
 
 def normals(count: int, seed: int, limit: float = math.inf) -> Float64:
@@ -21,12 +24,19 @@ def normals(count: int, seed: int, limit: float = math.inf) -> Float64:
     missing = np.ones(count, bool)
     stream = 0
     while missing.any():
-        raw = np.random.Philox(key=int(seed) | stream << 64).random_raw(count + count % 2)
-        uniform = (raw >> np.uint64(11)) * 2.0**-53
-        radius = np.sqrt(-2 * np.log1p(-uniform[0::2]))  # log of 1 - u, which is never zero
-        turn = 2 * math.pi * uniform[1::2]
-        drawn = np.stack([radius * np.cos(turn), radius * np.sin(turn)], axis=1).reshape(-1)[:count]
-        numbers[missing] = drawn[missing]
-        missing = np.abs(numbers) > limit
+        source = np.random.Philox(key=int(seed) | stream << 64)
+        for at in range(0, count, _BLOCK):
+            some = missing[at : at + _BLOCK]
+            drawn = _pairs(source.random_raw(len(some) + len(some) % 2))[: len(some)]
+            numbers[at : at + _BLOCK][some] = drawn[some]
+            some[:] = np.abs(numbers[at : at + _BLOCK]) > limit
         stream += 1
     return numbers
+
+
+def _pairs(raw: NDArray[np.uint64]) -> Float64:
+    """An even number of 64 random bits each to as many normal numbers."""
+    uniform = (raw >> np.uint64(11)) * 2.0**-53
+    radius = np.sqrt(-2 * np.log1p(-uniform[0::2]))  # log of 1 - u, which is never zero
+    turn = 2 * math.pi * uniform[1::2]
+    return np.stack([radius * np.cos(turn), radius * np.sin(turn)], axis=1).reshape(-1)

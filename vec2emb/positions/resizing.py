@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import InputError, UsageError
 from ..keys import METHODS
-from .arguments import Float64, Matrix, checked, choice, count, demand
+from .arguments import Float64, Matrix, check_size, checked, choice, count, demand
 from .normals import normals
 
 
@@ -55,6 +55,7 @@ def resize(
         one_of = f"one of {', '.join(METHODS)}"
         raise UsageError("no-resize-method", f"{n} positions to {num} needs a method", expected=one_of)
     _check_length(method, n, num, alpha, keep)
+    check_size(offset + num, table.shape[1])
     p = table[offset:].astype(np.float64)
     if method in ("truncate", "repeat-last", "tile"):
         k = np.arange(num)

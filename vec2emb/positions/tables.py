@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 
 from ..errors import UsageError
 from ..keys import INITS, PRESETS
-from .arguments import Float64, Matrix, choice, count, demand, float_type, offset_of
+from .arguments import Float64, Matrix, check_size, choice, count, demand, float_type, offset_of
 from .normals import normals
 from .waves import waves_of
 
@@ -49,6 +49,7 @@ def sinusoidal(
     if padding_idx is None:
         padding_idx = PRESETS[preset].padding_idx
     offset = offset_of(offset, padding_idx)
+    check_size(offset + num, dim)
     table = np.empty((offset + num, dim), float_type(dtype))
     step = max(1, _BLOCK // dim)
     for first in range(0, len(table), step):
@@ -121,12 +122,14 @@ def learned(
     choice("init", init, INITS)
     demand("std", std, math.isfinite(std) and std >= 0, "0 or more")
     rows = num + offset
+    check_size(rows, dim)
     if init == "sinusoidal":
         table = sinusoidal(rows, dim, odd="ceil", start=-offset, dtype=dtype)
     elif init == "zeros":
         table = np.zeros((rows, dim), float_type(dtype))
     else:
-        numbers = std * normals(rows * dim, seed, 2.0 if init == "trunc-normal" else math.inf)
+        numbers = normals(rows * dim, seed, 2.0 if init == "trunc-normal" else math.inf)
+        numbers *= std
         with np.errstate(over="ignore"):
             table = numbers.reshape(rows, dim).astype(float_type(dtype))
         demand("std", std, bool(np.isfinite(table).all()), f"so small that all numbers fit {table.dtype}")

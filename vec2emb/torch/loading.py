@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..errors import UsageError
+from ..signatures import typed
 from ..table import Table, load
 from ..trainrows import TrainLike, TrainRows, new_rows
 from ..vocabulary import Vocabulary
@@ -35,6 +36,7 @@ class Origin(NamedTuple):
         return cls(table.vocab, table.config, None if positions is None else positions.copy())
 
 
+@typed
 def load_embedding(
     bundle: BundleLike,
     *,
@@ -91,6 +93,7 @@ def load_embedding(
     return module
 
 
+@typed
 def load_text_embedding(
     bundle: BundleLike,
     *,
@@ -143,6 +146,7 @@ def load_text_embedding(
     return _remember(module, table)
 
 
+@typed
 def embedding_bag(
     bundle: BundleLike,
     *,

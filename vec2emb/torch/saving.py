@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import UsageError
+from ..signatures import typed
 from ..table import Table, load
 from ..trainrows import ranges_of
 from ..vocabulary import Vocabulary
@@ -19,6 +20,7 @@ from .text import PositionTable, TextEmbedding
 _DTYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
 
 
+@typed
 def save_embedding(
     module: nn.Module,
     output: str | os.PathLike[str],
