@@ -98,13 +98,16 @@ def test_concepts_are_translated() -> None:
     }
 
 
-def test_each_guarantee_names_a_test_that_exists() -> None:
-    page = text(ROOT / "README.md").partition("## What it guarantees")[2].partition("\n## ")[0]
+@pytest.mark.parametrize(
+    ("file", "heading"), [("README.md", "## What it guarantees"), ("docs/security.md", "## Promises")]
+)
+def test_each_guarantee_names_a_test_that_exists(file: str, heading: str) -> None:
+    page = text(ROOT / file).partition(heading)[2].partition("\n## ")[0]
     guarantees = re.findall(r"^\| \*\*.*$", page, re.MULTILINE)
     assert len(guarantees) >= 7
     for guarantee in guarantees:
-        file, test = re.findall(r"`(tests/test_\w+\.py)::(test_\w+)`", guarantee)[0]
-        assert re.search(rf"^def {test}\(", text(ROOT / file), re.MULTILINE), guarantee
+        module, test = re.findall(r"`(tests/test_\w+\.py)::(test_\w+)`", guarantee)[0]
+        assert re.search(rf"^def {test}\(", text(ROOT / module), re.MULTILINE), guarantee
 
 
 @pytest.mark.parametrize("number", [0, 1])

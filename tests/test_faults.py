@@ -77,7 +77,7 @@ def kill_at_random(source: Path, target: Path, rng: random.Random, how: signal.S
     return process.returncode
 
 
-TIMES = [pytest.param(10, id="some"), pytest.param(100, id="many", marks=pytest.mark.slow)]
+TIMES = [pytest.param(10, id="some"), pytest.param(200, id="many", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("times", TIMES)
@@ -111,6 +111,91 @@ def test_killed_at_random_moments(source: Path, tmp_path: Path, replacing: bool,
 
 
 ENDS = ("safetensors", "vec2emb.json", "vocab.txt")
+
+
+@pytest.mark.parametrize("times", [pytest.param(3, id="some"), pytest.param(200, id="many", marks=pytest.mark.slow)])
+def test_killed_while_positions_are_resized(source: Path, tmp_path: Path, times: int) -> None:
+    rng, killed = random.Random(times), 0
+    bundle, text = tmp_path / "a" / "glove", (tmp_path / "words.txt")
+    text.write_text("".join(source.read_text().splitlines(keepends=True)[:500]))
+    vec2emb.convert(text, bundle, positions="learned", max_positions=64, scale="match-positions")
+    words = np.array(vec2emb.load(bundle).vectors)
+    for i in range(times):
+        was, to = len(positions_of(bundle)), 64 + (i + 1) % 2 * 1000
+        command = [
+            "positions",
+            "resize",
+            bundle,
+            "--to",
+            to,
+            "--method",
+            "tile",
+            "-o",
+            bundle,
+            "--if-exists",
+            "replace",
+        ]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "vec2emb", *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        # Now and then while Python starts, and else around the writing, which its hidden folder tells of.
+        if rng.random() < 0.2:
+            time.sleep(rng.random() * 0.2)
+        else:
+            while process.poll() is None and not list(tmp_path.glob("a/.*.lock")):
+                time.sleep(0.001)
+            time.sleep(rng.random() * 0.03)
+        process.kill()
+        code = process.wait(30)
+        killed += code == -signal.SIGKILL
+        assert len(positions_of(bundle)) in ((to,) if code == 0 else (was, to))
+        np.testing.assert_array_equal(vec2emb.load(bundle).vectors, words)
+    assert killed >= times // 4
+    vec2emb.resize_positions(bundle, bundle, to=64, method="truncate", if_exists="replace")
+    assert len(positions_of(bundle)) == 64
+    assert os.listdir(tmp_path / "a") == ["glove"]
+
+
+def positions_of(bundle: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    """The position table; every value of it is a number."""
+    table = vec2emb.load(bundle).positions
+    assert table is not None
+    assert np.isfinite(table).all()
+    return np.asarray(table)
+
+
+def test_a_temporary_folder_that_cannot_be_written_to_is_not_needed(source: Path, tmp_path: Path) -> None:
+    """All that is written on the way lies beside the target."""
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("word1 word2 word1\n")
+    environment = {**os.environ, "TMPDIR": "/nonexistent", "TMP": "/nonexistent", "TEMP": "/nonexistent"}
+    for options in ([], ["--dtype", "bfloat16"], ["--corpus", str(corpus)]):
+        with source.open("rb") as stdin:
+            done = subprocess.run(
+                [*command(tmp_path / "glove", *options)], stdin=stdin, capture_output=True, env=environment
+            )
+        assert done.returncode == 0, done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["corpus.txt", "glove"]
+
+
+def test_a_disk_that_fails_under_the_file_is_an_error_with_its_place(source: Path, tmp_path: Path) -> None:
+    data = source.read_bytes()
+
+    class Failing:
+        at = 0
+
+        def read(self, size: int = -1) -> bytes:
+            if self.at >= 3_000_000:
+                raise OSError(errno.EIO, "Input/output error")
+            piece = data[self.at : min(self.at + size, 3_000_000)]
+            self.at += len(piece)
+            return piece
+
+    for threads in (1, 3):
+        with pytest.raises(InputError, match=r"byte 3000000: reading failed \(Input/output error\)") as caught:
+            vec2emb.convert(Failing(), tmp_path / "glove", threads=threads)  # type: ignore[arg-type]
+        assert caught.value.code == "read-failed"
+        assert not os.listdir(tmp_path)
 
 
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..choices import ENCODING_ERRORS, check_choice
 from ..errors import InputError, UsageError
-from ..urls import label_of, name_of
+from ..urls import is_url, label_of, name_of
 from ..vocab_text import read
 
 FIELD = "text"  # of JSON lines and Parquet files, where no other is named
