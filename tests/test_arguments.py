@@ -53,7 +53,7 @@ REFUSED = [
     ({"specials": None}, "argument-type", "specials cannot be so: expected a list, found None"),
     ({"encoding": None}, "argument-type", "encoding cannot be so: expected a string, found None"),
     ({"unit_norm": "no"}, "argument-type", "unit_norm cannot be so: expected True or False, found 'no'"),
-    ({"limit": 1.5}, "argument-type", "limit cannot be so: expected a whole number or None, found 1.5"),
+    ({"limit": 1.5}, "limit-range", "limit cannot be so: expected a whole number from 1, found 1.5"),
     ({"progress": "yes"}, "argument-type", "progress cannot be so: expected True or False or a function, found 'yes'"),
     ({"corpus": [5]}, "corpus-type", "a corpus is files, folders, patterns or URLs: found 5"),
     (

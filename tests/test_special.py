@@ -99,7 +99,7 @@ def test_order(pad: str | None, unk: str | None, specials: list[Any], order: lis
         ((None, None, None, ["a\nb"]), "special-token"),
         ((None, None, None, ["\ud800"]), "special-token"),
         (("", None, None, []), "special-token"),
-        ((5, None, None, []), "special-token"),
+        ((5, None, None, []), "argument-type"),
         ((None, None, None, "<s>"), "specials-type"),
         ((None, None, None, [5]), "specials-type"),
         ((None, None, None, [("<s>",)]), "specials-type"),

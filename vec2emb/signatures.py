@@ -1,7 +1,7 @@
 """Arguments are of the types that a signature says; anything else is an error at once, not a TypeError from within.
 
 A type in an annotation is known here by what an object must be able to do; annotations with one that is not known are
-for the function itself to check.
+for the function itself to check, as counts are, whose range it has to look at anyway.
 """
 
 from __future__ import annotations
@@ -31,10 +31,6 @@ def _is_bool(value: Any) -> bool:
     return isinstance(value, bool) or type(value).__name__ == "bool_"  # numpy's, which is not loaded for this
 
 
-def _is_whole(value: Any) -> bool:
-    return hasattr(value, "__index__") and not _is_bool(value)
-
-
 def _is_number(value: Any) -> bool:
     return hasattr(value, "__float__") and not _is_bool(value)
 
@@ -55,7 +51,6 @@ MANY: tuple[Test, str] = _is_iterable, "a list"
 KINDS: dict[str, tuple[tuple[Test, str], ...]] = {
     "None": ((lambda value: value is None, "None"),),
     "str": (TEXT,),
-    "int": ((_is_whole, "a whole number"),),
     "float": ((_is_number, "a number"),),
     "bool": (BOOL,),
     "os.PathLike[str]": (PATH,),
