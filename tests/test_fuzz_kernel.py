@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 import pytest
-from compiled import compiled
 from conftest import Fuzz
 from helpers import FIXTURES
+from programs import compiled
 from stories import record_story, text_story
 
 from vec2emb._kernel import reference

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compiled import SANITIZED, compiled
 from conftest import Fuzz
+from programs import SANITIZED, compiled
 from test_fuzz_kernel import corpus
 
 
