@@ -138,7 +138,7 @@ def test_settings_of_a_bundle_that_are_too_large(tmp_path: Path, monkeypatch: py
     vec2emb.save(tmp_path / "bundle", ["a", "b"], np.ones((2, 3)))
     with (tmp_path / "bundle" / "vec2emb.json").open("ab") as file:
         file.truncate(1 << 40)  # a hole, which takes no disk
-    monkeypatch.setattr("vec2emb.bundleconfig.MAX_CONFIG", 1 << 20)
+    monkeypatch.setattr("vec2emb.publishing.MAX_CONFIG", 1 << 20)
     with pytest.raises(BundleError) as caught:
         vec2emb.load(tmp_path / "bundle")
     assert caught.value.code == "bundle-config"

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from .errors import BundleError, shown
 from .keys import STYLES
-from .publishing import CONFIG, MAX_CONFIG, Target
+from .publishing import CONFIG, Target, config_bytes
 from .trainrows import are_ranges
 from .vocab_tokens import Lookup
 
@@ -23,8 +23,7 @@ def read_config(target: Target) -> dict[str, Any]:
     """
     path = target.paths[CONFIG]
     try:
-        with open(path, "rb") as file:
-            config = json.loads(file.read(MAX_CONFIG))  # what is cut there is no JSON
+        config = json.loads(config_bytes(path))
     except FileNotFoundError:
         raise BundleError(
             "bundle-incomplete", "the bundle has no vec2emb.json", path=target.label, expected=path,

@@ -378,13 +378,20 @@ def _shards_in(folder: str) -> list[str]:
     return list(filter(is_shard_name, os.listdir(folder))) if config is None else shards_of(config)
 
 
+def config_bytes(path: str) -> bytes:
+    """The bytes of a vec2emb.json; of one that is too large so many that it is no JSON."""
+    with open(path, "rb") as file:
+        return file.read(
+            min(MAX_CONFIG, os.fstat(file.fileno()).st_size)
+        )  # Python makes room for all that is asked for
+
+
 def _read_config(path: str) -> dict[str, Any] | None:
     """The content of a vec2emb.json; None for any other file, and for none."""
     import json
 
     try:
-        with open(path, "rb") as file:
-            config = json.loads(file.read(MAX_CONFIG))
+        config = json.loads(config_bytes(path))
     except (OSError, ValueError, RecursionError):
         return None
     return config if isinstance(config, dict) and "format_version" in config else None
