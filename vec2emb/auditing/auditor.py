@@ -114,10 +114,10 @@ def _check_gates(gates: Iterable[Gate], with_corpus: bool) -> None:
 def _check_sources(sources: Sequence[SourceLike], options: ReadOptions, with_corpus: bool) -> None:
     """Open each before any is read, so that a mistake in the last shows at once; not what can be opened but once."""
     from ..table import is_bundle
-    from .streaming import check_is_vectors
+    from .streaming import check_is_vectors, lasts
 
     for source in sources:
-        if is_bundle(source) or not (isinstance(source, str | os.PathLike) and os.path.exists(source)):
+        if is_bundle(source) or not (isinstance(source, str | os.PathLike) and lasts(source)):
             continue
         try:
             check_is_vectors(source, options)

@@ -208,9 +208,14 @@ def check_is_vectors(source: SourceLike, options: ReadOptions) -> None:
         pass
 
 
+def lasts(path: str | os.PathLike[str]) -> bool:
+    """Whether a path can be opened again and gives the same: a file or a folder, no pipe."""
+    return os.path.isfile(path) or os.path.isdir(path)
+
+
 def _path_of(source: SourceLike) -> str | None:
     """The path of a source of this machine that can be opened again: a file or a folder."""
-    if isinstance(source, str | os.PathLike) and os.path.exists(path := plain(os.fsdecode(source))):
+    if isinstance(source, str | os.PathLike) and lasts(path := plain(os.fsdecode(source))):
         return path
     return None
 
