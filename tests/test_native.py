@@ -6,6 +6,8 @@ pytest tests/test_native.py --slow --fuzz 10000000 --fuzz-seed 1
 from __future__ import annotations
 
 import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 import numpy as np
@@ -44,3 +46,12 @@ def test_random_blocks_under_the_sanitizers(fuzz: Fuzz, tmp_path: Path) -> None:
 def test_many_threads_under_the_thread_sanitizer(fuzz: Fuzz, tmp_path: Path) -> None:
     threads = compiled("threads", tmp_path, "-O1", "-g", "-fsanitize=thread")
     assert said(threads, fuzz.seed, 300) == "300 rounds, no difference\n"
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python always has its lock")
+def test_without_the_lock_of_python_the_import_warns() -> None:
+    """The module does not declare that it can do without; Python then takes the lock, and says so."""
+    code = "import vec2emb._kernel._native, sys; assert sys._is_gil_enabled()"
+    done = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "RuntimeWarning: The global interpreter lock (GIL) has been enabled" in done.stderr

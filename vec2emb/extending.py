@@ -16,6 +16,7 @@ from .planning import MISSING
 from .progress import ProgressLike
 from .report import announce
 from .rowfile import PIECE
+from .signatures import typed
 from .sources import SourceLike
 from .special import Special, SpecialLike, arrange
 from .table import OF_FILES, raw_rows, stored_positions
@@ -67,6 +68,7 @@ class Extension:
         return {**vars(self), "warnings": [warning.to_dict() for warning in self.warnings]}
 
 
+@typed
 def extend(
     bundle: Pathish,
     output: Pathish,
