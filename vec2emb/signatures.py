@@ -43,6 +43,10 @@ def _is_mapping(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
+def _is_counts(value: Any) -> bool:
+    return type(value).__name__ == "TokenCounts"  # which is not loaded for this
+
+
 TEXT: tuple[Test, str] = _is_text, "a string"
 PATH: tuple[Test, str] = _is_path, "a path"
 BOOL: tuple[Test, str] = _is_bool, "True or False"
@@ -56,7 +60,7 @@ KINDS: dict[str, tuple[tuple[Test, str], ...]] = {
     "os.PathLike[str]": (PATH,),
     "Pathish": (TEXT, PATH),
     "WordsLike": (TEXT, PATH, MANY),
-    "CorpusLike": (TEXT, PATH, MANY),
+    "CorpusLike": (TEXT, PATH, MANY, (_is_counts, "counts")),
     "PathsLike": (TEXT, PATH, MANY),
     "TrainLike": (TEXT, PATH, MANY),
     "Iterable[SpecialLike]": (MANY,),
