@@ -20,6 +20,7 @@ from .._kernel import Rows, check_binary, fill_binary, scan_binary
 from .._kernel.codes import Fault
 from ..errors import InputError, RowError, SourceError, shown
 from ..sources import Source
+from .blocks import grow
 from .described import Detected, ReadAs
 from .faults import CODES
 from .recoding import Recoder
@@ -59,7 +60,7 @@ class BinaryRecords:
         """
         carry, self._carry = self._carry, b""
         size = len(carry)
-        _grow(buffer, max(self._block_bytes, size))
+        grow(buffer, max(self._block_bytes, size))
         buffer[:size] = carry
         while True:
             if not self._done and size < len(buffer):
@@ -78,7 +79,7 @@ class BinaryRecords:
                 self._offset += used
                 return used, offset
             self._check_more(buffer, size, offset)
-            _grow(buffer, 2 * len(buffer))
+            grow(buffer, 2 * len(buffer))
 
     def scan(self, buffer: bytearray, size: int, rows: Rows) -> None:
         """The records were found by `read`; their tokens may need recoding."""
@@ -196,8 +197,3 @@ class BinaryRecords:
             found="more bytes",
             hint="the header's count or dimension is wrong, or the values have another width",
         )
-
-
-def _grow(buffer: bytearray, size: int) -> None:
-    if len(buffer) < size:
-        buffer.extend(bytes(size - len(buffer)))

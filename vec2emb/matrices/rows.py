@@ -12,6 +12,7 @@ from .._kernel.codes import Fault
 from ..bundle import largest
 from ..errors import InputError, RowError, shown
 from ..formats import ReadAs
+from ..formats.blocks import grow
 from ..formats.faults import CODES
 from ..formats.recoding import Recoder
 from .source import MatrixSource, width_of
@@ -53,8 +54,7 @@ class MatrixRows:
             vectors, _, _ = _plain(source.block(first, count, range(count), ()))
             block += vectors.astype(vectors.dtype.newbyteorder("="), copy=False).tobytes()
         needed = len(block) + _END.size
-        if len(buffer) < needed:
-            buffer.extend(bytes(needed - len(buffer)))
+        grow(buffer, needed)
         buffer[: len(block)] = block
         _END.pack_into(buffer, len(buffer) - _END.size, first, vectors_at)
         self._next += count
