@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import InputError, UsageError, Vec2embError
 from .facts import Digest, Facts, changed
-from .systems import Calls, TransferError, access_denied, meaning
+from .systems import Calls, TransferError, access_denied, in_our_words, meaning
 
 PIECE = 1 << 20  # bytes gathered before they are handed over from fsspec's thread
 CONNECT, READ = 30.0, 60.0  # seconds until a server that says nothing is taken for gone
@@ -48,12 +48,10 @@ class HttpOrigin:
         """
         future = self.calls.start(self._get(start, window, known))
         try:
-            response = self.calls.result(future)
-        except BaseException as error:
+            response = in_our_words(lambda: self.calls.result(future), self._meaning)
+        except BaseException:
             future.add_done_callback(self._let_go)  # an answer that comes all the same
-            if not isinstance(error, Exception):
-                raise
-            raise self._meaning(error) from None
+            raise
         stream = HttpStream(response, self.calls, self._meaning)
         try:
             return self._understand(response, start, known, stream)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InputError
 from .facts import Digest, Facts, changed
-from .systems import Calls, TransferError, meaning
+from .systems import Calls, TransferError, in_our_words, meaning
 
 LARGEST = 8 << 20  # bytes asked for at a time, reached step by step
 FIRST = 1 << 20
@@ -55,14 +55,7 @@ class RangeOrigin:
             raise changed(self.label)
 
     def _facts(self, *, fresh: bool) -> Facts:
-        system = self._system
-        try:
-            if fresh:
-                with contextlib.suppress(TypeError):
-                    system.invalidate_cache(self._path)
-            info = system.info(self._path)
-        except Exception as error:
-            raise meaning(error, self.label) from None
+        info = in_our_words(lambda: self._info(fresh), self._meaning)
         if info.get("type") == "directory":
             raise InputError("is-a-folder", "this is a folder, not a file of vectors", path=self.label)
         size = info.get("size")
@@ -71,6 +64,16 @@ class RangeOrigin:
                              hint="download the file first")  # fmt: skip
         version = tuple(str(info[name]) for name in _VERSION if info.get(name) is not None)
         return Facts(size, version, True, None if fresh else self._digest(info))
+
+    def _info(self, fresh: bool) -> dict[str, Any]:
+        if fresh:
+            with contextlib.suppress(TypeError):
+                self._system.invalidate_cache(self._path)
+        info: dict[str, Any] = self._system.info(self._path)
+        return info
+
+    def _meaning(self, error: Exception) -> Exception:
+        return meaning(error, self.label)
 
     def _digest(self, info: dict[str, Any]) -> Digest | None:
         """The checksum that the file system gives, where it surely is one of the file's bytes."""
@@ -103,11 +106,12 @@ class RangeOrigin:
         Raises:
             TransferError: it did not come, or not all of it.
         """
-        try:
-            begun = begun or self.begin(start, stop)
-            data = self.calls.result(begun) if begun is not None else self._read(start, stop)
-        except Exception as error:
-            raise meaning(error, self.label) from None
+
+        def ask() -> bytes:
+            future = begun or self.begin(start, stop)
+            return self.calls.result(future) if future is not None else self._read(start, stop)
+
+        data = in_our_words(ask, self._meaning)
         if len(data) != stop - start:
             raise TransferError(f"{len(data)} bytes came of {stop - start} that were asked for")
         return bytes(data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -49,15 +49,30 @@ def filesystem(url: str) -> tuple[Any, str]:
         # As curl does: proxies and ~/.netrc are those of the environment, unless fsspec's configuration says else.
         configured = {**fsspec.config.conf.get("http", {}), **fsspec.config.conf.get("https", {})}
         options["client_kwargs"] = {"trust_env": True, **configured.get("client_kwargs", {})}
-    try:
-        system, path = fsspec.core.url_to_fs(url, **options)
-    except ImportError as error:
-        raise MissingPackageError.of(str(error.name or error), "remote", f"reading {protocol}://") from None
-    except ValueError as error:
-        raise UsageError(
-            "unknown-protocol", f"the URL cannot be read ({cleaned(str(error))})", found=label_of(url)
-        ) from None
+
+    def refused(error: Exception) -> Exception:
+        if isinstance(error, ImportError):
+            return MissingPackageError.of(str(error.name or error), "remote", f"reading {protocol}://")
+        if isinstance(error, ValueError):
+            reason = cleaned(str(error))
+            return UsageError("unknown-protocol", f"the URL cannot be read ({reason})", found=label_of(url))
+        return error
+
+    system, path = in_our_words(lambda: fsspec.core.url_to_fs(url, **options), refused)
     return system, path
+
+
+def in_our_words(call: Callable[[], T], meaning: Callable[[Exception], Exception]) -> T:
+    """What a call gives; what it raises is raised as `meaning` has it.
+
+    Nothing of the first error stays with the second, not even as its context: it may hold a URL with its secrets, or
+    what cannot be pickled, and tblib (on a Dask worker, for one) pickles an error with all that led to it.
+    """
+    try:
+        return call()
+    except Exception as error:
+        found = meaning(error)
+    raise found
 
 
 def meaning(error: BaseException, label: str) -> Vec2embError | TransferError:

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from ..errors import OutputError, TryAgainError, Vec2embError
-from .systems import TransferError, meaning, reason_of
+from .systems import TransferError, in_our_words, meaning, reason_of
 
 _PIECE = 8 << 20
 
@@ -19,20 +19,7 @@ def upload(system: Any, local: str, path: str, label: str) -> None:
         OutputError: it must not be written there.
         TryAgainError: the network fails, or the store has another size than was sent.
     """
-    try:
-        file = system.open(path, "wb")
-        try:
-            with open(local, "rb") as source:
-                while piece := source.read(_PIECE):
-                    file.write(piece)
-            file.close()
-        except BaseException:
-            _give_up(file)
-            raise
-        system.invalidate_cache(path)
-        found, size = system.info(path)["size"], os.path.getsize(local)
-    except Exception as error:
-        raise upload_error(error, label) from None
+    found, size = in_our_words(lambda: _sent(system, local, path), lambda error: upload_error(error, label))
     if found != size:
         raise TryAgainError(
             "upload-cut",
@@ -41,6 +28,21 @@ def upload(system: Any, local: str, path: str, label: str) -> None:
             expected=f"{size:,} bytes",
             found=f"{found:,}",
         )
+
+
+def _sent(system: Any, local: str, path: str) -> tuple[int, int]:
+    """Write a file; how many bytes are there afterwards, and how many there should be."""
+    file = system.open(path, "wb")
+    try:
+        with open(local, "rb") as source:
+            while piece := source.read(_PIECE):
+                file.write(piece)
+        file.close()
+    except BaseException:
+        _give_up(file)
+        raise
+    system.invalidate_cache(path)
+    return system.info(path)["size"], os.path.getsize(local)
 
 
 def _give_up(file: Any) -> None:
