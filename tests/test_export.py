@@ -41,7 +41,8 @@ def bundle_of(tokens: list[str], vectors: Any, path: Path) -> Path:
     shutil.rmtree(path, ignore_errors=True)
     with Publication(Target(path)) as publication, BundleWriter(publication, rows.shape[1], "float32") as writer:
         writer.rows.write(0, rows.tobytes())
-        writer.finish(len(tokens), ["".join(token + "\n" for token in tokens).encode()], facts, details)
+        writer.write_vocabulary(["".join(token + "\n" for token in tokens).encode()])
+        writer.finish(len(tokens), facts, details)
         publication.publish()
     return path
 

@@ -305,7 +305,8 @@ def _rewrite(bundle: Pathish, output: Pathish | None, if_exists: str, decide: An
         with BundleWriter(publication, dim, facts["dtype"], stored=True, shard_size=config.get("shard_size")) as writer:
             for at in range(0, rows, step_rows):
                 writer.rows.write(at, raw_rows(opened, at, min(at + step_rows, rows)).tobytes())
-            written = writer.finish(rows, [bytes(vocab.blob)], {**own, **entrance.facts()}, details, entrance.tensors())
+            writer.write_vocabulary([bytes(vocab.blob)])
+            written = writer.finish(rows, {**own, **entrance.facts()}, details, entrance.tensors())
         found = tuple(filter(None, [entrance.warning(target.label)]))
         announce(list(found), strict=False)
         if if_exists == "keep" and output is not None and not target.is_free():

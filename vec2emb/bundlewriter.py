@@ -93,6 +93,7 @@ class BundleWriter:
         self._dtype = dtype
         self._shard_size = shard_size
         self._open: list[int] = []
+        self._vocabulary = 0, ""  # its bytes and their sha256
         label = publication.target.label
         with writing(label):
             self._table = self._create_table(label)
@@ -129,19 +130,23 @@ class BundleWriter:
         with writing(label):
             return RowFile(self._create(WAITING), 0, self._dim, label)
 
+    def write_vocabulary(self, pieces: Iterable[bytes]) -> None:
+        """Write vocab.txt, whose pieces are given in order; before `finish`."""
+        with writing(self._publication.target.label):
+            # Synced together with the tensors: by itself it would wait for them.
+            self._vocabulary = write_file(self._publication.path(VOCAB), iter(pieces), flush=False)
+
     def finish(
         self,
         count: int,
-        vocabulary: Iterable[bytes],
         facts: dict[str, Any],
         details: dict[str, Any],
         tensors: Tensors | None = None,
     ) -> dict[str, Any]:
-        """Write all that is not rows, and sync everything; the bundle can be published then.
+        """Write all that is neither rows nor vocabulary, and sync everything; the bundle can be published then.
 
         Args:
             count: V, the number of rows.
-            vocabulary: pieces of vocab.txt, in order.
             facts: what the tensors' metadata hold beside the shape: padding_idx, unk_idx, train ..
             details: what vec2emb.json holds beside these; where both have a key, the longer form is in `details`.
             tensors: keys, and the position table.
@@ -152,11 +157,9 @@ class BundleWriter:
         Raises:
             InputError: a position does not fit the type.
         """
-        publication, tensors = self._publication, tensors or Tensors()
+        publication, tensors, (size, digest) = self._publication, tensors or Tensors(), self._vocabulary
         position_bytes = self._encoded(tensors.positions)
         with writing(publication.target.label):
-            # Synced together with the tensors: by itself it would wait for them.
-            size, digest = write_file(publication.path(VOCAB), iter(vocabulary), flush=False)
             facts = {"dim": self._dim, "dtype": self._dtype, "format_version": FORMAT_VERSION, "rows": count, **facts}
             metadata = {"format": "pt", "vec2emb": canonical({**facts, "vocab_sha256": digest})}
             if self.rows is not self._table:

@@ -64,6 +64,8 @@ class Conversion(NamedTuple):
         report.describe_plan(self.read.dtype, self.missing, planned_inits(selection))
         report.describe_model(self.model.make_table(report.dim, report.padding_idx), self.train)
         report.describe_shards(self.shard_size)
+        for _ in report.spelled(selection.vocabulary()):
+            pass
         report.warnings, report.dry_run = [*found, *filter(None, [_left_behind(opened)])], True
         self.expected.check(report, None)
         announce(report.warnings, self.strict)
@@ -84,11 +86,10 @@ class Conversion(NamedTuple):
             self.expected.check(report, None)
             announce(report.warnings, self.strict)
             options = {**self.read.recorded(), **self.plan.recorded(), "missing": self.missing, "seed": self.seed}
+            writer.write_vocabulary(report.spelled(selection.vocabulary()))
             details = report.details(*_provenance(opened, self.license, self.source_url))
-            report.config = writer.finish(
-                len(selection), selection.vocabulary(), report.facts(),
-                {**details, "options": {**options, **self.recorded}}, entrance.tensors(),
-            )  # fmt: skip
+            config = {**details, "options": {**options, **self.recorded}}
+            report.config = writer.finish(len(selection), report.facts(), config, entrance.tensors())
             self.expected.check(report, table_sha256(report.config))
             if if_exists == "keep" and not target.is_free():
                 compare_with_existing(target, report.config)

@@ -175,7 +175,8 @@ def extend(
                 writer.rows.write(at, raw_rows(opened, at, min(at + size, len(old))).tobytes())
             for at, rows in newcomers.stored():
                 writer.rows.write(done.first + at, rows)
-            written = writer.finish(count, [bytes(old.blob), newcomers.blob()], facts, details, _tensors(opened))
+            writer.write_vocabulary([bytes(old.blob), newcomers.blob()])
+            written = writer.finish(count, facts, details, _tensors(opened))
         if if_exists == "keep" and not target.is_free():
             compare_with_existing(target, written)
             done.kept_existing = True

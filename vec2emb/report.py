@@ -153,7 +153,14 @@ class Report:
         self.fallbacks = len(selection.hits)
         arrangement = getattr(selection, "arrangement", None)
         self.id_shift = None if arrangement is None else arrangement.shift
-        self.all_lowercase = _all_lowercase(selection)
+
+    def spelled(self, vocabulary: Iterator[bytes]) -> Iterator[bytes]:
+        """The pieces of vocab.txt, looked at on their way: whether all is lower-case is known after the last."""
+        special = {special.token for special in self._selection.specials}
+        self.all_lowercase = True
+        for piece in vocabulary:
+            self.all_lowercase = self.all_lowercase and _is_lowercase(piece, special)
+            yield piece
 
     def describe_model(self, entrance: Entrance, train: TrainRows) -> None:
         """Add how the table enters a model, and which of its rows train.
@@ -245,17 +252,13 @@ def _row_finder(selection: Selection) -> Callable[[str], int | None]:
     return find
 
 
-def _all_lowercase(selection: Selection) -> bool:
-    """Whether lower-casing changes no token but special ones; most tables answer within the first piece."""
-    special = {s.token for s in selection.specials}
-    for piece in selection.vocabulary():
-        # ASCII is looked at as bytes, and only the rest as text: that is several times faster.
-        others = piece.translate(None, _ASCII).decode()
-        if piece != piece.lower() or others != others.lower():
-            tokens = piece.decode().split("\n")
-            if any(token != token.lower() and token not in special for token in tokens):
-                return False
-    return True
+def _is_lowercase(piece: bytes, special: set[str]) -> bool:
+    """Whether lower-casing changes no token of a piece of vocab.txt but special ones."""
+    # ASCII is looked at as bytes, and only the rest as text: that is several times faster.
+    others = "" if piece.isascii() else piece.translate(None, _ASCII).decode()
+    if (piece.islower() or piece == piece.lower()) and others == others.lower():
+        return True
+    return all(token == token.lower() or token in special for token in piece.decode().split("\n"))
 
 
 _ASCII = bytes(range(128))

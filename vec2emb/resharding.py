@@ -56,7 +56,8 @@ def write_shards(
                 done += len(stored)
                 if show is not None:
                     show(done, opened.tensor.stop)
-            written = writer.finish(facts["rows"], [bytes(vocab.blob)], own, details, tensors)
+            writer.write_vocabulary([bytes(vocab.blob)])
+            written = writer.finish(facts["rows"], own, details, tensors)
             if any(writer.rows.read(row, count) != stored for row, count, stored in _pieces(opened)):
                 raise OutputError("export-misread", "what was written reads otherwise", path=output)
         publication.publish()

@@ -24,7 +24,7 @@ from .sizes import parse_size
 SIZE = "5GB"  # of a shard, where no other is asked for
 MOST = 99_999  # five digits
 
-_NAME = re.compile(r"shard-\d{5}-model-00001-of-00001\.safetensors")
+_NAME = r"shard-\d{5}-model-00001-of-00001\.safetensors"
 _VERSION, _INFO, _OFFSETS = "DCP_VERSION", "DCP_SHARDING_INFO", "saved_offsets"
 
 
@@ -35,7 +35,7 @@ def shard_name(number: int) -> str:
 
 def is_shard_name(name: str) -> bool:
     """Whether a base name is that of a shard."""
-    return _NAME.fullmatch(name) is not None
+    return name.startswith("shard-") and re.fullmatch(_NAME, name) is not None
 
 
 def shards_of(config: Any) -> list[str]:

@@ -226,7 +226,8 @@ class Table:
             with BundleWriter(publication, self.dim, dtype) as writer:
                 for start, stop in self._pieces():
                     writer.rows.write(start, self.rows(start, stop).tobytes())
-                config = writer.finish(len(self), [bytes(self.vocab.blob)], *self._facts(freeze), self._tensors())
+                writer.write_vocabulary([bytes(self.vocab.blob)])
+                config = writer.finish(len(self), *self._facts(freeze), self._tensors())
             if if_exists == "keep" and not target.is_free():
                 compare_with_existing(target, config)
             else:

@@ -14,23 +14,21 @@ import re
 
 from .errors import UsageError
 
+# `re` compiles these when the first URL is met; most conversions meet none.
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"
-_URL = re.compile(rf"(?:{_SCHEME}::)*{_SCHEME}://")
-_USER = re.compile(rf"({_SCHEME}://)[^/?#\s]*@")
-_QUERY = re.compile(rf"({_SCHEME}://[^\s?#]*)[?#]\S+")
-_SECRET = re.compile(
-    r"(?i)[?&;](?:[^=&]*(?:sig|token|secret|passw|credential|auth|key)[^=&]*|x-(?:amz|goog|ms)-[^=&]*)="
-)
+_URL = rf"(?:{_SCHEME}::)*{_SCHEME}://"
+_USER = rf"({_SCHEME}://)[^/?#\s]*@"
+_QUERY = rf"({_SCHEME}://[^\s?#]*)[?#]\S+"
+_SIGNED = r"(?i)[?&;](?:[^=&]*(?:sig|token|secret|passw|credential|auth|key)[^=&]*|x-(?:amz|goog|ms)-[^=&]*)="
 
 
 def is_url(path: object) -> bool:
     """Whether something names a file of another machine."""
-    return (
-        isinstance(path, str)
-        and _URL.match(path) is not None
-        and not path.startswith("file://")
-        and not os.path.lexists(path)
-    )
+    return isinstance(path, str) and _has_scheme(path) and not path.startswith("file://") and not os.path.lexists(path)
+
+
+def _has_scheme(path: str) -> bool:
+    return "://" in path and re.match(_URL, path) is not None
 
 
 def plain(path: str) -> str:
@@ -53,17 +51,17 @@ def plain(path: str) -> str:
 
 def label_of(path: str) -> str:
     """What a message calls a path: of a URL neither user, password nor query."""
-    return cleaned(path) if _URL.match(path) else path
+    return cleaned(path) if _has_scheme(path) else path
 
 
 def cleaned(text: str) -> str:
     """A text without the users, passwords and queries of the URLs in it."""
-    return _QUERY.sub(r"\1?..", _USER.sub(r"\1", text))
+    return re.sub(_QUERY, r"\1?..", re.sub(_USER, r"\1", text))
 
 
 def name_of(url: str) -> str:
     """The base name of what a URL leads to, which is what gets recorded."""
-    first = url.split("::")[0] if not _URL.match(url) or "::" not in url else _first_with_path(url)
+    first = url.split("::")[0] if not _has_scheme(url) or "::" not in url else _first_with_path(url)
     scheme, _, rest = first.partition("://")
     if scheme in ("http", "https"):
         from urllib.parse import unquote
@@ -81,10 +79,10 @@ def _first_with_path(url: str) -> str:
 
 def without_secrets(url: str | None) -> str | None:
     """A URL that may be recorded: without user and password, and without a query that signs or holds a key."""
-    if url is None or not _URL.match(url):
+    if url is None or not _has_scheme(url):
         return url
-    shown = _USER.sub(r"\1", url)
-    return re.split("[?#]", shown, maxsplit=1)[0] if _SECRET.search(shown) else shown
+    shown = re.sub(_USER, r"\1", url)
+    return re.split("[?#]", shown, maxsplit=1)[0] if re.search(_SIGNED, shown) else shown
 
 
 def joined(url: str, name: str) -> str:

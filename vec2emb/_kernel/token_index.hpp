@@ -4,13 +4,12 @@
 // hash table, of which the load is between 3/8 and 3/4. Nothing is ever copied to grow but the hash table.
 #pragma once
 
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <optional>
 #include <random>
 
 #include "rows.hpp"
+#include "zeroed.hpp"
 
 namespace vec2emb {
 
@@ -300,6 +299,7 @@ public:
 
 private:
     static constexpr std::int64_t MAX_EXPECTED = 3 << 23;
+    static constexpr std::size_t MAX_LARGE_HINT = std::size_t{16} << 20;  // bytes
 
     // A place packs where a token stands, how long it is, and whether it was met: 44, 19 and 1 bits.
     static constexpr int ADDRESS_SHIFT = 20;
@@ -322,14 +322,11 @@ private:
     struct Slot {
         std::uint32_t hash, id_plus_one;
     };
-    struct Free {
-        void operator()(Slot* slots) const { std::free(slots); }
-    };
 
     std::shared_ptr<void> owner_;  // of the bytes of a view
     Arena arena_;
     Pieces<std::uint64_t> places_;
-    std::unique_ptr<Slot[], Free> slots_;
+    Zeroed<Slot> slots_;
     int bits_ = 0;  // 2^bits_ slots
     std::size_t linked_ = 0;
     std::uint64_t nbytes_ = 0;
@@ -411,13 +408,12 @@ private:
     }
 
     void grow(int bits) {
-        auto* const fresh = static_cast<Slot*>(std::calloc(std::size_t{1} << bits, sizeof(Slot)));
-        if (!fresh) throw std::bad_alloc();
-        const std::unique_ptr<Slot[], Free> old(slots_.release());
-        const std::size_t slots = old ? mask() + 1 : 0;
-        slots_.reset(fresh);
+        const std::size_t slots = std::size_t{1} << bits;
+        // Slots are gone to at random. But large pages are whole as soon as they are touched, and a hint may lie.
+        Zeroed<Slot> old(slots, linked_ > 0 || slots * sizeof(Slot) <= MAX_LARGE_HINT);
+        std::swap(slots_, old);
         bits_ = bits;
-        for (std::size_t i = 0; i < slots; ++i) {
+        for (std::size_t i = 0; i < old.size(); ++i) {
             if (old[i].id_plus_one != 0) settle(old[i]);
         }
     }
