@@ -25,6 +25,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import traceback
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,7 +175,25 @@ def _without_times(text: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
-if __name__ == "__main__":
+def main(page: Path) -> None:
+    """Run a page in this process, which is for nothing else."""
     warnings.simplefilter("error")
     warnings.filterwarnings("default", category=vec2emb.Vec2embWarning)  # ours are part of what a page shows
-    run_page(Path(sys.argv[1]))
+    run_page(page)
+
+
+def main_in(folder: Path, page: Path, output: Path) -> None:
+    """The same in a folder, with what is said in a file; the process ends with 1 if the page is wrong."""
+    os.chdir(folder)
+    with output.open("wb") as file:
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(file.fileno(), stream.fileno())
+    try:
+        main(page)
+    except BaseException:
+        traceback.print_exc()
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

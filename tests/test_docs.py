@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import os
 import re
 import runpy
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,7 +20,7 @@ from xml.etree import ElementTree
 import pytest
 from browser import CHROMIUM, Browser
 from helpers import FIXTURES, ROOT
-from pages import RUN, SHOWN, Block, blocks, headings
+from pages import RUN, SHOWN, Block, blocks, headings, main_in
 
 PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")})
 ORIGINALS = dict.fromkeys(ROOT.glob("README.*.md"), ROOT / "README.md") | {
@@ -48,13 +52,24 @@ def runs(block: Block) -> bool:
     return block.language in RUN and not block.shown
 
 
-def run_page(page: Path, folder: Path) -> None:
-    command = [sys.executable, str(ROOT / "tests" / "pages.py"), str(page)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # several pages run at once, and tables are small
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=600
-    )
-    assert done.returncode == 0, done.stderr
+@pytest.fixture(scope="module")
+def processes() -> Iterator[ForkServerContext]:
+    """Makes processes that have torch already, as loading it takes longer than most pages do."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")  # several pages run at once, and tables are small
+        forkserver.ensure_running()
+        yield context
+
+
+def run_page(page: Path, folder: Path, processes: ForkServerContext) -> None:
+    output = folder.with_suffix(".log")
+    process = processes.Process(target=main_in, args=(folder, page, output))
+    process.start()
+    process.join(600)
+    process.kill()  # if it has not ended
+    assert process.exitcode == 0, output.read_text(encoding="utf-8")
 
 
 # A translation has the blocks of its original, which is enough to run once.
@@ -62,8 +77,8 @@ TO_RUN = [page for page in PAGES if page not in ORIGINALS and any(map(runs, bloc
 
 
 @pytest.mark.parametrize("page", TO_RUN, ids=name)
-def test_the_page_does_what_it_says(page: Path, folder: Path) -> None:
-    run_page(page, folder)
+def test_the_page_does_what_it_says(page: Path, folder: Path, processes: ForkServerContext) -> None:
+    run_page(page, folder, processes)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

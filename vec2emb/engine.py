@@ -405,13 +405,9 @@ class Engine:
 
 
 def worker_count(wanted: int | None) -> int:
-    """How many workers there will be: as many as wanted or, by default, as there are cores."""
-    return min(wanted or _cores(), MAX_WORKERS)
-
-
-def _cores() -> int:
-    """Cores that this process may use, as far as the system tells."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """How many workers there will be: as many as wanted or, by default, as there are cores for this process."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(wanted or cores, MAX_WORKERS)
 
 
 def _first_fault(rows: Rows, start: int, stop: int, otherwise: int) -> int:

@@ -16,12 +16,12 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..engine import worker_count
 from ..errors import MissingPackageError, TryAgainError, UsageError, Vec2embError
 from ..remote import filesystem
 from ..urls import is_url
 from .counts import TokenCounts
 from .inputs import Input, Piece, cut
-from .local import cores
 from .merging import merge_files
 from .settings import Settings
 from .tables import arrow
@@ -71,7 +71,7 @@ def count_on_cluster(
             system.get([f"{path}/{name}" for name in files], paths)
         else:
             paths = [os.path.join(shared, name) for name in files]
-        return merge_files(paths, here, memory, cores(), settings)
+        return merge_files(paths, here, memory, worker_count(None), settings)
 
 
 def _groups(inputs: list[Input], size: int) -> Iterator[tuple[list[Piece], int]]:

@@ -7,11 +7,11 @@ with the smallest ticket is raised.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 
 from .._kernel import TokenCounter
+from ..engine import worker_count
 from ..errors import Vec2embError
 from .counts import TokenCounts
 from .inputs import Piece
@@ -20,13 +20,7 @@ from .reading import Blocks
 from .settings import Settings
 from .tally import Tally
 
-MAX_THREADS = 16
 LEAST_SHARE = 4 << 20  # bytes of a counter: with less, each block would become a file
-
-
-def cores() -> int:
-    """Cores that this process may use, as far as the system tells."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def count_locally(
@@ -41,7 +35,7 @@ def count_locally(
     Raises:
         InputError: the first fault of the corpus.
     """
-    workers = min(threads or cores(), MAX_THREADS)
+    workers = worker_count(threads)
     # At the end there are a counter for each thread, the sum of them, and the sum again, in order.
     run = _Run(Blocks(pieces, settings), settings, max(memory // (3 * workers), LEAST_SHARE))
     try:
