@@ -12,6 +12,7 @@ import pytest
 from helpers import collected
 
 import vec2emb
+from vec2emb import placement
 from vec2emb.errors import InputError, UsageError, VocabularyError
 
 TABLE = b"""the 0.5 -1.25 2
@@ -30,8 +31,10 @@ VECTORS = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
+@pytest.fixture(params=[placement.STAGED, 0], ids=["in-memory", "in-place"])
+def source(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of vectors; rows in a given order are put together in memory, or, as those of a large table, in place."""
+    monkeypatch.setattr(placement, "STAGED", request.param)
     path = tmp_path / "vectors.txt"
     path.write_bytes(TABLE)
     return path

@@ -36,8 +36,7 @@ class Placement:
         limit: largest magnitude that the stored type holds.
 
     Attributes:
-        place: takes rows of any ids at once, or None. Written one by one, rows in no order cost several times what
-            reading them does.
+        place: takes rows of ids that do not follow one another; None if they mostly do.
     """
 
     def __init__(self, table: RowFile, selection: Selection, waiting: RowFile | None, limit: float) -> None:
@@ -47,12 +46,14 @@ class Placement:
         self._limit = limit
         self._held: dict[int, bytes] = {}
         fitted = any((special.init or special.default) in FITTED for special in selection.specials)
-        in_order = waiting is None and not selection.rewrites
+        in_order = waiting is None and not selection.rewrites and not selection.scattered
         self._sums = RunningSums(selection.reserved, table.dim) if fitted and in_order else None
         ids = len(selection) + len(selection.aside)
         staged = selection.scattered and ids * 4 * table.dim <= STAGED
         self._staged = bytearray(ids * 4 * table.dim if staged else 0)
-        self.place: Place | None = self._stage if staged else None
+        self.place: Place | None = None
+        if selection.scattered:
+            self.place = self._stage if staged else self._scatter
 
     def write(self, id: int, rows: memoryview) -> None:
         """Write float32 rows of consecutive ids."""
@@ -106,6 +107,17 @@ class Placement:
 
     def _stage(self, rows: Rows, start: int, stop: int, vectors: memoryview) -> None:
         rows.scatter(start, stop, vectors, self._staged, self._table.dim)
+
+    def _scatter(self, rows: Rows, start: int, stop: int, vectors: memoryview) -> None:
+        width, held = 4 * self._table.dim, self._selection.held
+        places = []
+        for position, id, count in rows.runs(start, stop):
+            at = position - start
+            if id < held.stop and held.start < id + count:
+                self.write(id, vectors[at * width : (at + count) * width])
+            else:
+                places.append((at, self._selection.row_of(id), count))
+        self._table.write_each(places, vectors)
 
     def _write_staged(self) -> None:
         if not self._staged:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .filesystem import write_all, writing
 from .writeback import WriteBack
@@ -33,6 +33,16 @@ class RowFile:
             self._write(row, memoryview(rows))
         if self._write_back is not None:
             self._write_back.wrote(len(rows))
+
+    def write_each(self, places: Iterable[tuple[int, int, int]], rows: memoryview) -> None:
+        """Write rows that go to many places: of each (at, row, n), rows at .. at+n-1 of `rows` to row .. row+n-1.
+
+        They wait for `sync`: a page of the disk holds parts of several rows, and would be written for each.
+        """
+        width = self._width
+        with writing(self._label):
+            for at, row, count in places:
+                self._write(row, rows[at * width : (at + count) * width])
 
     def read(self, row: int, count: int) -> bytes:
         """`count` rows from `row` on."""
