@@ -150,7 +150,7 @@ def test_show(bundle: Path) -> None:
     assert out.startswith(
         "position_embeddings.weight: 31 x 50 float32, 30 positions from row 1 on\n  sinusoidal, as fairseq"
     )
-    assert "  lengths 5 to 5, half of them under 5\n  rows of zeros: 1, with nan or inf: 0\n" in out
+    assert "  lengths 5 to 5, median 5\n  rows of zeros: 1, with nan or inf: 0\n" in out
     assert out.endswith("  recorded: sinusoidal, fixed\n")
     shown = as_json("positions", "show", CASES / "P03a" / "roberta-positions.safetensors")
     (table,) = shown["tables"]

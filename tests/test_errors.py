@@ -7,6 +7,7 @@ import io
 import json
 import pickle
 import re
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -154,6 +155,24 @@ def test_shown_cuts() -> None:
 # Codes.
 
 GUIDE = ROOT / errors.GUIDE
+
+
+def test_a_warning_is_of_the_line_that_called(tmp_path: Path) -> None:
+    source, words, bundle = tmp_path / "v.txt", tmp_path / "words.txt", tmp_path / "b"
+    source.write_bytes(b"a 1 2\na 3 4\nb 5 6\n")
+    words.write_bytes(b"a\nb")
+    for call in (
+        lambda: vec2emb.read_vectors(source),
+        lambda: list(vec2emb.iter_vectors(source)),
+        lambda: vec2emb.convert(source, bundle),
+        lambda: vec2emb.convert(source, tmp_path / "c", only=words, dry_run=True),
+        lambda: vec2emb.inspect(source, count=True),
+        lambda: vec2emb.extend(bundle, tmp_path / "e", vocab=words, missing="zeros"),
+    ):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            call()
+        assert {warning.filename for warning in seen} == {__file__}
 
 
 def test_no_code_is_hidden() -> None:

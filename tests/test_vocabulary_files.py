@@ -98,13 +98,13 @@ EMPTY_LINE = 'the line is empty: expected one token a line; remove it; if the em
             b"a\r\nb\r\n",
             "crlf-lines",
             ": every line ends with CR LF: expected lines that end with LF, since CR may be part of a token; "
-            "remove the CRs, as with: sed -i 's/\\r$//' FILE",
+            "remove the CRs, as with: tr -d '\\r' <FILE >NEW",
         ),
         (
             b"a\r\nb",
             "crlf-lines",
             ": every line ends with CR LF: expected lines that end with LF, since CR may be part of a token; "
-            "remove the CRs, as with: sed -i 's/\\r$//' FILE",
+            "remove the CRs, as with: tr -d '\\r' <FILE >NEW",
         ),
         (
             b"caf\xe9\n",

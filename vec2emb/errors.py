@@ -23,6 +23,9 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from types import FrameType
 from typing import Any
 
 GUIDE = "docs/how-to/my-file-does-not-load.md"
@@ -217,6 +220,15 @@ class Vec2embWarning(UserWarning):
 
 def _rebuild_warning(code: str, message: str, count: int, path: str | None, line: int | None) -> Vec2embWarning:
     return Vec2embWarning(code, message, count=count, path=path, line=line)
+
+
+def warn_caller(warning: Vec2embWarning) -> None:
+    """Warn, as of the line outside of the package that has led here, however many calls lie between."""
+    level, package = 2, __name__.partition(".")[0]  # 1 is this function
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, stacklevel=level)
 
 
 def printable(text: str) -> str:

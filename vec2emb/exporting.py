@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import warnings
 
 from .bundle import Bundle, open_bundle, table_sha256
 from .choices import EXPORTS, REPLACE, check_choice
-from .errors import OutputError, UsageError, shown
+from .errors import OutputError, UsageError, shown, warn_caller
 from .exported import Export
 from .layouts import folder as folders
 from .layouts.arrays import write_npz
@@ -92,7 +91,7 @@ def export(
         else:
             _export_file(opened, part, done, if_exists, show)
     for warning in done.warnings:
-        warnings.warn(warning, stacklevel=2)
+        warn_caller(warning)
     return done
 
 

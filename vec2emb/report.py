@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ._kernel import TokenIndex
 from .bundle import DTYPES, HEADER_BYTES
 from .engine import Counts
-from .errors import InputError, Vec2embWarning, shown
+from .errors import InputError, Vec2embWarning, shown, warn_caller
 from .formats import Detected
 from .modelplan import Entrance
 from .selection import Selection
@@ -340,7 +339,7 @@ def _some(count: int, noun: str) -> str:
     return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def announce(found: list[Vec2embWarning], strict: bool, stacklevel: int = 3) -> None:
+def announce(found: list[Vec2embWarning], strict: bool) -> None:
     """Warn of everything, or with `strict` raise the first.
 
     Raises:
@@ -351,4 +350,4 @@ def announce(found: list[Vec2embWarning], strict: bool, stacklevel: int = 3) -> 
         first = found[0]
         raise InputError(first.code, f"{first.message}{others}", hint="--strict makes every warning an error")
     for warning in found:
-        warnings.warn(warning, stacklevel=stacklevel)
+        warn_caller(warning)

@@ -8,9 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
-from warnings import warn
 
-from .errors import BundleError, InputError, OutputError, UsageError, Vec2embWarning, VocabularyError, shown
+from .errors import (
+    BundleError,
+    InputError,
+    OutputError,
+    UsageError,
+    Vec2embWarning,
+    VocabularyError,
+    shown,
+    warn_caller,
+)
 from .urls import is_url, local_only, plain
 
 if TYPE_CHECKING:
@@ -104,12 +112,12 @@ def blob_in(data: bytes, path: str, *, empty_line: bool) -> bytes:
             "every line ends with CR LF",
             path=path,
             expected="lines that end with LF, since CR may be part of a token",
-            hint="remove the CRs, as with: sed -i 's/\\r$//' FILE",
+            hint="remove the CRs, as with: tr -d '\\r' <FILE >NEW",
         )
     if not data.endswith(b"\n"):
         last = data.count(b"\n") + 1
         text = f"{path}, line {last}: the last line does not end with LF; was the file cut?"
-        warn(Vec2embWarning("missing-last-lf", text, path=path, line=last), stacklevel=3)
+        warn_caller(Vec2embWarning("missing-last-lf", text, path=path, line=last))
         data += b"\n"
     check_utf8(data, path)
     if data.startswith(_BOM) and not data.startswith(_BOM + b"\n"):

@@ -74,7 +74,7 @@ def _sections(
         end.append(Section("what would find more", list(_remedies(sources[0].coverage)), prose=True))
     if gates:
         missed = sum(not gate.ok for gate in gates)
-        text = f"{missed} of {len(gates)} missed" if missed else f"all {len(gates)} kept"
+        text = f"{missed} of {len(gates)} missed" if missed else f"{len(gates)} of {len(gates)} kept"
         end.append(Section("", [Row("gates", [text], "bold red" if missed else "green")], prose=True))
     room = LINES - 1 - sum(bool(section.title) + len(section.rows) for section in top + end)
     return [*top, Section("findings", _findings(sources, room), prose=True), *end]

@@ -151,7 +151,7 @@ def _shown(table: Any) -> list[str]:
     lines = [
         f"{table.key}: {facts.rows:,} x {facts.dim} {facts.dtype}, {table.usable:,} positions{front}",
         f"  {facts.kind}{like}{nearest}",
-        f"  lengths {low:.4g} to {high:.4g}, half of them under {middle:.4g}",
+        f"  lengths {low:.4g} to {high:.4g}, median {middle:.4g}",
     ]
     if facts.zero_rows or facts.nonfinite_rows:
         lines.append(f"  rows of zeros: {facts.zero_rows:,}, with nan or inf: {facts.nonfinite_rows:,}")
