@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pickle
@@ -15,7 +16,7 @@ from helpers import bits, collected, run
 from safetensors.torch import save_file
 
 import vec2emb
-from vec2emb.errors import InputError
+from vec2emb.errors import InputError, UsageError
 
 gensim = pytest.importorskip("gensim")
 DATA = Path(gensim.__file__).parent / "test" / "test_data"
@@ -230,6 +231,21 @@ def test_files_of_gensim(tmp_path: Path) -> None:
         vec2emb.read_vectors(tmp_path / "large.kv", allow_pickle=True)
     assert caught.value.code == "gensim-incomplete"
     assert "large.kv.vectors.npy" in str(caught.value)
+
+
+def test_arrays_beside_a_pickle_are_not_pinned(tmp_path: Path) -> None:
+    """gensim itself puts large arrays beside the pickle: the pickle's checksum says nothing of them."""
+    vectors = gensim.models.KeyedVectors(2)
+    vectors.add_vectors(["a", "b"], np.eye(2, dtype=np.float32))
+    for name, limit in (("one.kv", 1 << 30), ("two.kv", 1)):
+        vectors.save(str(tmp_path / name), sep_limit=limit)
+    digests = {name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in ("one.kv", "two.kv")}
+    one = vec2emb.read_vectors(tmp_path / "one.kv", allow_pickle=True, sha256=digests["one.kv"])
+    assert one.vectors.tolist() == [[1, 0], [0, 1]]
+    with pytest.raises(UsageError) as caught:
+        vec2emb.read_vectors(tmp_path / "two.kv", allow_pickle=True, sha256=digests["two.kv"])
+    assert caught.value.code == "sha256-without-file"
+    assert "found two.kv.vectors.npy beside it" in str(caught.value)
 
 
 class Canary:

@@ -122,6 +122,12 @@ def write_file(path: str, pieces: Sequence[bytes] | Iterator[bytes], *, flush: b
     return size, digest.hexdigest()
 
 
+def identity(file: int | str) -> tuple[int, int, int, int]:
+    """Which file is open, or stands at a path, and in which state it is."""
+    status = os.stat(file)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def same_file(descriptor: int, path: str) -> bool:
     """Whether a path still leads to the file that is open."""
     try:

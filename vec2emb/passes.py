@@ -17,6 +17,7 @@ from .progress import ProgressLike, progress_of
 from .report import collect_warnings
 from .selection import Selection
 from .sources import Source, SourceLike, open_source
+from .urls import plain
 
 if TYPE_CHECKING:
     from .matrices.source import MatrixSource
@@ -93,6 +94,7 @@ class Pass:
         self.source: Source | MatrixSource
         self.reader: Reader
         self.matrix: MatrixSource | None = None
+        source = plain(source) if isinstance(source, str) else source
         kind = kind_of(source, options.allow_pickle) if read_as.format == "auto" else None
         if kind is not None:
             self._open_matrix(kind, source, read_as)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import mmap
-import os
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .errors import BundleError
+from .filesystem import identity
 from .tensorfile import TensorInfo, read_header, reading
 
 
@@ -37,7 +37,7 @@ class TableFile:
         self._stays = stays_mapped
         with reading(path) as descriptor:
             self.header = read_header(descriptor, path=path)
-            self._identity = _identity(descriptor)
+            self._identity = identity(descriptor)
             self._data = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if stays_mapped else None
 
     @property
@@ -50,7 +50,7 @@ class TableFile:
         data = self._data  # another thread may release it meanwhile
         if data is None:
             with reading(self.path) as descriptor:
-                if _identity(descriptor) != self._identity:
+                if identity(descriptor) != self._identity:
                     raise BundleError(
                         "bundle-changed", "the file was replaced while the bundle was open", path=self.path,
                         hint="open the bundle again",
@@ -94,8 +94,3 @@ class TableFiles(list[TableFile]):
         """Give back the memory of all that is mapped."""
         for file in self:
             file.release()
-
-
-def _identity(descriptor: int) -> tuple[int, int, int, int]:
-    status = os.fstat(descriptor)
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

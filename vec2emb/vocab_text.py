@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .errors import (
     BundleError,
@@ -40,11 +40,9 @@ def blob_of(tokens: Iterable[str]) -> bytes:
     """
     if isinstance(tokens, str):
         raise not_split(tokens, "give a list of them, or a file: Vocabulary.from_file(path)")
-    if isinstance(tokens, (set, frozenset)):
-        raise UsageError("no-order", "a set has no order to take ids from", hint="sort it first: sorted(tokens)")
     if not isinstance(tokens, Iterable):
         raise UsageError("token-type", "tokens are a list of strings", found=type(tokens).__name__)
-    words = _in_order(tokens) if isinstance(tokens, Mapping) else list(tokens)
+    words = in_order(tokens)
     try:
         text = "\n".join([*words, ""])
         blob = text.encode()
@@ -65,7 +63,19 @@ def not_split(text: str, hint: str) -> UsageError:
     )
 
 
-def _in_order(ids: Mapping[str, int]) -> list[str]:
+def in_order(tokens: Iterable[str]) -> list[str]:
+    """Tokens in the order of their rows: those of a mapping {token: id} by their ids, all others as they come.
+
+    Raises:
+        VocabularyError: the ids are not 0 .. n-1.
+        UsageError: a set has no order, and the ids are whole numbers.
+    """
+    if isinstance(tokens, (set, frozenset)):
+        raise UsageError("no-order", "a set has no order to take ids from", hint="sort it first: sorted(tokens)")
+    return _by_id(tokens) if isinstance(tokens, Mapping) else list(tokens)
+
+
+def _by_id(ids: Mapping[str, int]) -> list[str]:
     try:
         tokens = sorted(ids, key=ids.__getitem__)
     except TypeError:
@@ -152,7 +162,7 @@ def check_utf8(blob: bytes | mmap, path: str | None) -> None:
         VocabularyError: the blob is not UTF-8, or does not end with LF.
     """
     if len(blob) and blob[-1:] != b"\n":
-        raise VocabularyError("missing-last-lf", "the last token is not followed by LF", path=path)
+        raise no_last_lf(path)
     start = 0
     while start < len(blob):
         stop = blob.rfind(b"\n", start, start + _BLOCK) + 1 or blob.find(b"\n", start) + 1
@@ -170,6 +180,18 @@ def check_utf8(blob: bytes | mmap, path: str | None) -> None:
                 hint="convert the file, as with: iconv -f latin1 -t utf-8",
             ) from None
         start = stop
+
+
+def no_last_lf(path: str | None) -> VocabularyError:
+    """The error of a text whose last token may be cut."""
+    return VocabularyError("missing-last-lf", "the last token is not followed by LF", path=path)
+
+
+def line_too_long(path: str) -> InputError:
+    """The error of what is no list of tokens."""
+    return InputError(
+        "line-too-long", f"no line feed comes in {MAX_LINE >> 20} MiB", path=path, expected="one token a line"
+    )
 
 
 def sha256_of(blob: bytes | mmap) -> str:
@@ -205,25 +227,29 @@ def read(path: str, *, lines: bool = True) -> bytes:
     """
     path = plain(path)
     if is_url(path):
-        from .remote import read_whole
+        from .remote import open_remote
 
-        return read_whole(path)
-    found = bytearray()
+        with open_remote(path) as download:
+            data = _read_all(download, download.label, lines)
+            download.check_unchanged()
+            return data
     try:
         with open(path, "rb", buffering=0) as file:
-            while piece := file.read(_PIECE):
-                found += piece
-                if lines and len(found) > MAX_LINE and found.find(b"\n", 0, MAX_LINE) < 0:
-                    raise InputError(
-                        "line-too-long", f"no line feed comes in {MAX_LINE >> 20} MiB", path=path,
-                        expected="one token a line",
-                    )  # fmt: skip
-                if len(found) > MAX_BYTES:
-                    raise InputError("list-too-long", f"the file is larger than {MAX_BYTES >> 30} GiB", path=path)
+            return _read_all(file, path, lines)
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         raise _cannot_open(error, path) from error
+
+
+def _read_all(file: Any, label: str, lines: bool) -> bytes:
+    found = bytearray()
+    while piece := file.read(_PIECE):
+        found += piece
+        if lines and len(found) > MAX_LINE and found.find(b"\n", 0, MAX_LINE) < 0:
+            raise line_too_long(label)
+        if len(found) > MAX_BYTES:
+            raise InputError("list-too-long", f"the file is larger than {MAX_BYTES >> 30} GiB", path=label)
     return bytes(found)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SourceError
+from ..vocab_text import MAX_LINE, line_too_long, no_last_lf
 from .source import changed
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _GAP = 1 << 14  # bytes between two rows that are read through rather than jumped over
+_PIECE = 1 << 18  # bytes of a blob taken at a time
 
 
 class FileArray:
@@ -92,20 +95,46 @@ def _runs(wanted: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
 
 
 class Lines:
-    """The lines of a text that is read piece by piece, so many at a time."""
+    """The lines of a text that comes piece by piece, so many at a time.
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._lines: list[bytes] = []
-        self._rest = b""
+    Args:
+        pieces: of the text, of any size.
+        label: of where it comes from, for errors.
+    """
+
+    def __init__(self, pieces: Iterable[bytes], label: str) -> None:
+        self._lines = _lines(pieces, label)
 
     def take(self, count: int) -> list[bytes]:
-        """The next lines, each without its LF; fewer than `count` only at the end."""
-        while len(self._lines) < count:
-            piece = next(self._pieces, None)
-            if piece is None:
-                break
-            *lines, self._rest = (self._rest + piece).split(b"\n")
-            self._lines += lines
-        taken, self._lines = self._lines[:count], self._lines[count:]
-        return taken
+        """The next lines, each without its LF; fewer than `count` only at the end.
+
+        Raises:
+            InputError: a line is too long, or the last one does not end with LF.
+        """
+        return list(islice(self._lines, count))
+
+    def skip(self, count: int) -> None:
+        """Pass over the next lines."""
+        next(islice(self._lines, count, count), None)
+
+
+def _lines(pieces: Iterable[bytes], label: str) -> Iterator[bytes]:
+    rest, size = list[bytes](), 0  # of a line whose end has not come
+    for piece in pieces:
+        head, *lines = piece.split(b"\n")
+        rest.append(head)
+        size += len(head)
+        if size > MAX_LINE:
+            raise line_too_long(label)
+        if lines:
+            yield b"".join(rest)
+            rest = [lines.pop()]
+            size = len(rest[0])
+            yield from lines
+    if size:
+        raise no_last_lf(label)
+
+
+def pieces_of(blob: bytes | memoryview) -> Iterator[bytes]:
+    """A blob piece by piece."""
+    return (bytes(blob[start : start + _PIECE]) for start in range(0, len(blob), _PIECE))

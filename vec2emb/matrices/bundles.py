@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..bundle import open_bundle
-from .arrays import Lines
+from .arrays import Lines, pieces_of
 from .source import MatrixSource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_PIECE = 1 << 18  # bytes of the vocabulary taken at a time
 _MAPPED = 64 << 20  # bytes of the table that may stay mapped before they are given back
 
 
 class BundleSource(MatrixSource):
     """The table of a bundle, with its vocabulary; both were checked to belong together.
 
+    Before the first vector is used, the table is compared with its checksum, lest damage be given a new one that fits.
     Rows keep their bits: float16 and bfloat16 are widened. Padding and unknown token go by the bundle's own names.
     """
 
@@ -46,7 +46,7 @@ class BundleSource(MatrixSource):
             )
             if is_there
         ]
-        self._lines = Lines(_pieces(self._vocab.blob))
+        self._lines = Lines(pieces_of(self._vocab.blob), path)
         self._used = 0
 
     def words(self, count: int) -> list[bytes]:
@@ -55,6 +55,7 @@ class BundleSource(MatrixSource):
     def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[Any]:
         import numpy as np
 
+        self.verify()
         stored = self._bundle.stored_bytes(first, count)
         self._used += len(stored)
         if self._used > _MAPPED:
@@ -66,6 +67,5 @@ class BundleSource(MatrixSource):
             block = (block.astype(np.uint32) << 16).view(np.float32)
         return block
 
-
-def _pieces(blob: memoryview) -> Iterator[bytes]:
-    return (bytes(blob[start : start + _PIECE]) for start in range(0, len(blob), _PIECE))
+    def _verify(self) -> None:
+        self._bundle.check_sum()

@@ -25,15 +25,16 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, InputError, SourceError, shown
+from ..filesystem import identity
 from .recognition import FASTTEXT_MAGIC
 from .source import MatrixSource, changed
-from .subwords import Subwords, mean_rows, subword_rows
+from .subwords import Subwords, groups, mean_rows, subword_rows
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-TOKEN_LIMIT = 64 << 10  # bytes; a longer word is no word
+TOKEN_LIMIT = 4 << 10  # bytes; a longer word is no word, and its subwords would be hundreds of thousands
 LONGEST = 255  # characters; no model cuts longer subwords
 _PIECE = 1 << 20
 _MAPPED = 256 << 20  # bytes of the matrix that may be looked at before they are given back
@@ -72,12 +73,12 @@ class FastTextSource(MatrixSource):
             raise
 
     def _open(self, path: str) -> None:
-        status = os.fstat(self._descriptor)
-        self._stamp = status.st_size, status.st_mtime_ns
-        self._read = _Bytes(self._descriptor, status.st_size, path)
+        self.identity = identity(self._descriptor)
+        size = self.identity[2]
+        self._read = _Bytes(self._descriptor, size, path)
         settings = self._settings = _read_settings(self._read)
         rows = settings.nwords
-        super().__init__(path, os.path.basename(path), "fasttext", rows, settings.dim, status.st_size, "of the model")
+        super().__init__(path, os.path.basename(path), "fasttext", rows, settings.dim, size, "of the model")
         self._map_matrix(self._find_end_of_entries())
         self._subwords = Subwords(settings.minn, settings.maxn, settings.bucket, rows)
         self.has_subwords = self._subwords.any
@@ -142,22 +143,33 @@ class FastTextSource(MatrixSource):
 
         places = np.asarray(wanted, np.int64)
         own = first + places
-        if self.has_subwords:
-            rows, counts = self._cut(words)
-        else:
-            rows, counts = np.empty(0, np.int64), np.zeros(len(own), np.int64)
         block = np.empty((count, self.dim), np.float32)
-        block[places] = mean_rows(self._matrix, own, rows, counts)
-        self._give_back(len(own) + len(rows))
+        if self.has_subwords:
+            block[places], _ = self._means(own, words)
+        else:
+            block[places] = mean_rows(self._matrix, own, np.empty(0, np.int64), np.zeros(len(own), np.int64))
+            self._give_back(len(own))
         return block
 
     def compose(self, words: Sequence[bytes]) -> tuple[NDArray[np.float32], list[int]]:
         import numpy as np
 
-        rows, counts = self._cut(words)
-        made = mean_rows(self._matrix, None, rows, counts)
-        self._give_back(len(rows))
+        made, counts = self._means(None, words)
         return made, np.flatnonzero(counts == 0).tolist()
+
+    def _means(
+        self, own: NDArray[np.int64] | None, words: Sequence[bytes]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """For each word the mean of its own row, if it has one, and of its subwords', and how many these are."""
+        import numpy as np
+
+        made, counts = np.empty((len(words), self.dim), np.float32), np.empty(len(words), np.int64)
+        for start, stop in groups(words, self._subwords):
+            rows, counts[start:stop] = self._cut(words[start:stop])
+            part = None if own is None else own[start:stop]
+            made[start:stop] = mean_rows(self._matrix, part, rows, counts[start:stop])
+            self._give_back(stop - start + len(rows))
+        return made, counts
 
     def _cut(self, words: Sequence[bytes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Subwords of words; the end of a line has none."""
@@ -180,8 +192,7 @@ class FastTextSource(MatrixSource):
                 self._data.madvise(mmap.MADV_DONTNEED)
 
     def check_unchanged(self) -> None:
-        status = os.fstat(self._descriptor)
-        if (status.st_size, status.st_mtime_ns) != self._stamp:
+        if identity(self._descriptor) != self.identity:
             raise changed(self.label)
 
     def close(self) -> None:
@@ -276,6 +287,11 @@ def _entries(read: _Bytes, settings: _Settings) -> Iterator[tuple[bytes, int]]:
         used = 0
         while count < settings.nwords and (match := _ENTRY.match(data, used)):
             used, count = match.end(), count + 1
+            if len(match[1]) > TOKEN_LIMIT:
+                raise read.damaged(
+                    "a word of the dictionary is too long", record=count, expected=f"at most {TOKEN_LIMIT} bytes",
+                    found=f"{len(match[1])}, {shown(match[1], 40)}",
+                )  # fmt: skip
             if match[2] != b"\0":
                 raise read.damaged("an entry of the dictionary is no word", record=count, found=shown(match[1]))
             yield match[1], start + used

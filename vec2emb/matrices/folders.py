@@ -21,7 +21,7 @@ from ..errors import FormatError, InputError, shown
 from ..tensorfile import TensorInfo, read_header, stamp
 from ..vocabulary import Vocabulary
 from ..wordlist import WordList, read_words
-from .arrays import FileArray, Lines
+from .arrays import FileArray, Lines, pieces_of
 from .source import MatrixSource, changed
 
 if TYPE_CHECKING:
@@ -75,9 +75,11 @@ class FolderSource(MatrixSource):
                 found=", ".join(listed) or "none",
             )  # fmt: skip
         mapping, weights = header.tensors.get("mapping"), header.tensors.get("weights")
-        rows = tensor.shape[0] if mapping is None else mapping.shape[0]
+        rows = next(iter((tensor if mapping is None else mapping).shape), 0)  # a scalar is refused as a column
         name = os.path.basename(os.path.abspath(path))
         super().__init__(path, name, parts.format, rows, tensor.shape[1], tensor.stop - tensor.start, "of the tensor")
+        self._mapping = None if mapping is None else self._column(mapping, "mapping", "iu")
+        self._weights = None if weights is None else self._column(weights, "weights", "f")
         if len(words.vocab) != rows:
             raise FormatError(
                 "folder-words", f"words and rows differ in number, in {os.path.basename(parts.words)} and {_MODEL}",
@@ -85,8 +87,6 @@ class FolderSource(MatrixSource):
             )  # fmt: skip
         self._bfloat16 = tensor.dtype == "BF16"
         self._table = self._array(tensor)
-        self._mapping = None if mapping is None else self._column(mapping, "mapping", "iu")
-        self._weights = None if weights is None else self._column(weights, "weights", "f")
         if (
             self._mapping is not None
             and len(self._mapping)
@@ -94,10 +94,10 @@ class FolderSource(MatrixSource):
         ):
             raise FormatError("folder-table", "the mapping names rows that are not there", path=parts.model,
                               expected=f"0 .. {tensor.shape[0] - 1}")  # fmt: skip
-        self.value_bytes = {"F16": 2, "F64": 8}.get(tensor.dtype, 4) if weights is None else 4
+        self.value_bytes = {"F16": 2, "F64": 8}.get(tensor.dtype, 4) if weights is None else 8
         self.pad, self.unk = words.pad, words.unk
         self.facts = {"tensor": key, "dtype": tensor.dtype}
-        self._lines = Lines(iter([bytes(words.vocab.blob)]))
+        self._lines = Lines(pieces_of(words.vocab.blob), parts.words)
 
     def words(self, count: int) -> list[bytes]:
         return self._lines.take(count)
@@ -112,9 +112,23 @@ class FolderSource(MatrixSource):
             for row in wanted:
                 place = int(self._mapping[first + row])
                 block[row] = self._widened(self._table.block(place, 1, range(1)))[0]
-        if self._weights is not None:
-            block = (block * self._weights[first : first + count, None]).astype(np.float32)
-        return block
+        return block if self._weights is None else self._weighted(block, first, wanted, self._weights)
+
+    def _weighted(
+        self, block: NDArray[Any], first: int, wanted: Sequence[int], weights: NDArray[np.generic]
+    ) -> NDArray[np.float64]:
+        """The rows that are wanted, times their weights; whoever rounds them sees what float32 does not hold."""
+        import numpy as np
+
+        places = np.asarray(wanted, np.int64)
+        with np.errstate(over="ignore", invalid="ignore"):  # such values are faults of their rows
+            products = block[places].astype(np.float64) * weights[first + places, None].astype(np.float64)
+        # What not even float64 holds is too large all the same, and none of the infinite values that a policy takes.
+        beyond = np.isinf(products) & np.isfinite(block[places]) & np.isfinite(weights[first + places, None])
+        products[beyond] = np.copysign(np.finfo(np.float64).max, products[beyond])
+        weighted = np.empty(block.shape)
+        weighted[places] = products
+        return weighted
 
     def _widened(self, block: NDArray[Any]) -> NDArray[Any]:
         import numpy as np
@@ -157,7 +171,10 @@ def _find(path: str) -> _Parts:
     Raises:
         InputError: it is none of those known, or a part is missing.
     """
-    listed = set(os.listdir(path))
+    try:
+        listed = set(os.listdir(path))
+    except OSError as error:
+        raise InputError("cannot-open", f"the folder cannot be opened ({error.strerror})", path=path) from error
     if _MODULES in listed:
         module, folder = _first_module(os.path.join(path, _MODULES))
         kind = module.rpartition(".")[2]

@@ -14,6 +14,16 @@ from .memory import of_gensim
 from .source import MatrixSource
 
 
+def beside(path: str) -> list[str]:
+    """Names of the files of arrays that gensim put beside a file, by their names."""
+    folder, name = os.path.split(path)
+    try:
+        listed = os.listdir(folder or ".")
+    except OSError:
+        listed = []
+    return sorted(one for one in listed if one.startswith(f"{name}.") and one.endswith((".npy", ".npz")))
+
+
 def open_pickle(path: str) -> MatrixSource:
     """The word vectors of a file that gensim saved.
 

@@ -1,6 +1,7 @@
 """Objects in memory: a `Table`, a pair of vectors and words, and what gensim calls `KeyedVectors`.
 
-    (vectors, words)    an `nn.Embedding`, a tensor or an array [V, D], and V words
+    (vectors, words)    an `nn.Embedding`, a tensor or an array [V, D], and V words in the order of its rows, or the row
+                        of each, {word: row}
     Table               what `vec2emb.load` and `vec2emb.read_vectors` give
     KeyedVectors        of gensim, `FastTextKeyedVectors` among them; or a model that has one as `wv`
 
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, UsageError, shown
+from ..vocab_text import in_order
 from ..vocabulary import Vocabulary
 from .source import MatrixSource, width_of
 
@@ -26,7 +28,7 @@ class MemorySource(MatrixSource):
     """An array and its words."""
 
     def __init__(self, label: str, format: str, array: NDArray[Any], words: Iterable[str], dim_from: str) -> None:
-        check_table(array, label)
+        check_table(array.shape, array.dtype, label)
         rows, dim = array.shape
         super().__init__(label, label, format, rows, dim, array.nbytes, dim_from)
         self.value_bytes = width_of(array.dtype)
@@ -105,7 +107,7 @@ def _of_pair(vectors: Any, words: Any) -> MatrixSource:
         )  # fmt: skip
     array = array_of(vectors, label)
     vocab = words if isinstance(words, Vocabulary) else None
-    listed: Any = words if isinstance(words, Sequence) or vocab is not None else list(words)
+    listed: Any = words if isinstance(words, Sequence) or vocab is not None else in_order(words)
     if array.ndim != 2 or len(listed) != len(array):
         shape = list(array.shape)
         raise InputError(
@@ -144,13 +146,13 @@ def array_of(vectors: Any, label: str) -> NDArray[Any]:
     return weight
 
 
-def check_table(array: NDArray[Any], label: str) -> None:
-    """Refuse what is no table of real numbers."""
-    if array.ndim != 2 or array.shape[1] < 1:
+def check_table(shape: tuple[int, ...], dtype: np.dtype[Any], label: str) -> None:
+    """Refuse an array that is no table of real numbers."""
+    if len(shape) != 2 or shape[1] < 1:
         raise InputError("shape-mismatch", "the vectors are no table", path=label, expected="[V, D]",
-                         found=str(list(array.shape)))  # fmt: skip
-    if array.dtype.kind not in "fiu":
-        raise InputError("vector-type", "the vectors are no real numbers", path=label, found=str(array.dtype))
+                         found=str(list(shape)))  # fmt: skip
+    if dtype.kind not in "fiu":
+        raise InputError("vector-type", "the vectors are no real numbers", path=label, found=str(dtype))
 
 
 def of_gensim(thing: Any, label: str) -> MatrixSource:

@@ -13,14 +13,19 @@ way, and no header's promise sizes an allocation.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
-import threading
+import sys
+import tokenize
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, InputError, SourceError, shown
+from ..filesystem import identity
+from ..vocab_text import MAX_LINE
 from .arrays import FileArray, Lines
 from .memory import check_table
 from .source import MatrixSource, changed, width_of
@@ -31,7 +36,15 @@ if TYPE_CHECKING:
 
 _PIECE = 1 << 20
 _LOCAL_HEADER = 30
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+_MAX_HEAD = 64 << 10  # bytes in front of the values; NumPy itself takes 10,000, but reads them all before it says so
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # NumPy's; the others are unpacked as a whole, however large
+_OTHERS = {zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA"}
+_LENGTHS = {1: 2, 2: 4}  # by the version of the array format: bytes that hold the length of the head
+_BROKEN = (
+    zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError,
+    # NumPy has Python's own parser read the head of an array, so that any of these may come of one.
+    SyntaxError, tokenize.TokenError, TypeError, MemoryError, OverflowError, IndexError, KeyError, AttributeError,
+)  # fmt: skip
 
 
 class _Array(NamedTuple):
@@ -61,15 +74,16 @@ class NpzSource(MatrixSource):
 
     def _open(self, path: str, member: str | None) -> None:
         self._descriptor = self._file.fileno()
-        self._stamp = _stamp(self._descriptor)
+        self.identity = identity(self._descriptor)
         with _readable(path):
             archive = zipfile.ZipFile(self._file)
+            _check_members(archive, path)
             arrays = {array.name: array for array in (_look(archive, info) for info in archive.infolist())}
         vectors = _pick(arrays, member, path)
         _refuse_objects([vectors], path)
         rows, dim = vectors.shape
-        super().__init__(path, os.path.basename(path), "npz", rows, dim, self._stamp[0], "of the array")
-        check_table(_sample(vectors), path)
+        super().__init__(path, os.path.basename(path), "npz", rows, dim, self.identity[2], "of the array")
+        check_table(vectors.shape, vectors.dtype, path)
         self.value_bytes = width_of(vectors.dtype)
         self.member = vectors.name if member is not None else None
         self._archive, self._array = archive, vectors
@@ -92,9 +106,14 @@ class NpzSource(MatrixSource):
                 found=", ".join(map(str, others)) or "no array of one dimension",
             )  # fmt: skip
         self._words = strings[0] if strings else lines[0]
+        if not 0 < self._words.dtype.itemsize <= MAX_LINE:
+            raise FormatError(
+                "npz-words", f"the strings of {self._words.name} have a length that no word has", path=self.label,
+                expected=f"1 to {MAX_LINE} bytes each", found=str(self._words.dtype.itemsize),
+            )  # fmt: skip
         self.is_text = self._words.dtype.kind != "S"
         self.word_bytes = self._words.dtype.itemsize if strings else 16
-        self._lines = None if strings else Lines(self._pieces(self._words))
+        self._lines = None if strings else Lines(self._pieces(self._words), self.label)
         self._strings = self._opened(self._words) if strings else None
         self._given = 0
 
@@ -114,13 +133,11 @@ class NpzSource(MatrixSource):
         return taken
 
     def _take_strings(self, count: int) -> list[bytes]:
-        import numpy as np
-
         stream, dtype = self._strings, self._words.dtype
         assert stream is not None
         with _readable(self.label):
             data = _exactly(stream, count * dtype.itemsize, self.label)
-        strings: list[Any] = np.frombuffer(data, dtype).tolist()
+            strings = _strings(data, dtype)
         return strings if dtype.kind == "S" else [word.encode("utf-8", "surrogatepass") for word in strings]
 
     def _token(self, arrays: dict[str, _Array], name: str) -> str | None:
@@ -136,14 +153,14 @@ class NpzSource(MatrixSource):
             raise FormatError(
                 "npz-words", f"{name} is no row", path=self.label, expected=f"0 .. {self.rows - 1}", found=str(row)
             )
-        words = Lines(self._pieces(self._words)) if self._lines is not None else None
+        words = Lines(self._pieces(self._words), self.label) if self._lines is not None else None
         if words is None:
             with _readable(self.label), self._opened(self._words) as stream:
                 width = self._words.dtype.itemsize
                 _skip(stream, row * width, self.label)
-                word = np.frombuffer(_exactly(stream, width, self.label), self._words.dtype)[0]
+                word = _strings(_exactly(stream, width, self.label), self._words.dtype)[0]
             return str(word) if self.is_text else None
-        words.take(row)
+        words.skip(row)
         taken = words.take(1)
         return taken[0].decode("utf-8", "replace") if taken else None
 
@@ -152,8 +169,6 @@ class NpzSource(MatrixSource):
     def _open_vectors(self, vectors: _Array) -> None:
         stored = vectors.info.compress_type == zipfile.ZIP_STORED
         self.in_order = not stored
-        self._verified = False
-        self._lock = threading.Lock()
         if stored:
             offset = self._data_start(vectors.info) + vectors.head
             self._rows = FileArray(
@@ -171,7 +186,7 @@ class NpzSource(MatrixSource):
         import numpy as np
 
         if not self.in_order:
-            self._verify()
+            self.verify()
             return self._rows.block(first, count, wanted)
         with _readable(self.label):
             data = _exactly(self._stream, count * self.dim * self._array.dtype.itemsize, self.label)
@@ -180,17 +195,15 @@ class NpzSource(MatrixSource):
         return np.frombuffer(data, self._array.dtype).reshape(count, self.dim)
 
     def _verify(self) -> None:
-        """Compare stored vectors with their checksum, once, before the first of them is used."""
-        with self._lock:
-            if not self._verified:
-                with _readable(self.label), self._archive.open(self._array.info) as stream:
-                    while stream.read(_PIECE):
-                        pass
-                self._verified = True
+        """Compare stored vectors with their checksum."""
+        with _readable(self.label), self._archive.open(self._array.info) as stream:
+            while stream.read(_PIECE):
+                pass
 
     def _data_start(self, info: zipfile.ZipInfo) -> int:
         """The first byte of a member, behind its own header."""
-        header = os.pread(self._descriptor, _LOCAL_HEADER, info.header_offset)
+        with _readable(self.label):
+            header = os.pread(self._descriptor, _LOCAL_HEADER, info.header_offset)
         if len(header) < _LOCAL_HEADER:
             raise changed(self.label)
         return (
@@ -217,7 +230,7 @@ class NpzSource(MatrixSource):
                 yield piece
 
     def check_unchanged(self) -> None:
-        if _stamp(self._descriptor) != self._stamp:
+        if identity(self._descriptor) != self.identity:
             raise changed(self.label)
 
     def close(self) -> None:
@@ -240,31 +253,53 @@ def _pick(arrays: dict[str, _Array], member: str | None, path: str) -> _Array:
     )  # fmt: skip
 
 
+def _check_members(archive: zipfile.ZipFile, path: str) -> None:
+    """Refuse members that hide each other, and those that cannot be unpacked a little at a time."""
+    for name, count in Counter(archive.namelist()).items():
+        if count > 1:
+            raise FormatError("member-twice", f"the archive has {count} members named {shown(name)}", path=path)
+    for info in archive.infolist():
+        if info.compress_type not in _METHODS:
+            raise FormatError(
+                "npz-compression", f"{shown(info.filename)} is not packed as NumPy packs", path=path,
+                expected="stored or deflated", found=_OTHERS.get(info.compress_type, f"method {info.compress_type}"),
+                hint="save it with numpy.savez or numpy.savez_compressed",
+            )  # fmt: skip
+
+
 def _look(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Array:
     """What the head of a member says; raises ValueError for what is no array or does not fit its member."""
     import numpy as np
     from numpy.lib import format as npy
 
     with archive.open(info) as stream:
-        version = npy.read_magic(stream)
-        read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
-        if read is None:
-            raise ValueError(f"{info.filename} has version {version[0]}.{version[1]} of the array format")
-        shape, by_columns, dtype = read(stream)
-        head = stream.tell()
+        major, minor = npy.read_magic(stream)
+        if major not in _LENGTHS or minor:
+            raise ValueError(f"{info.filename} has version {major}.{minor} of the array format")
+        length = stream.read(_LENGTHS[major])
+        size = int.from_bytes(length, "little")
+        if size > _MAX_HEAD:
+            raise ValueError(f"{info.filename} has a head of {size} bytes")
+        text = io.BytesIO(length + stream.read(size))
+    read = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0
+    shape, by_columns, dtype = read(text)
+    head = npy.MAGIC_LEN + len(length) + size
     size = dtype.itemsize
     for extent in shape:
         size *= int(extent)
-    if not dtype.hasobject and head + size != info.file_size:
+    if min(shape, default=0) < 0 or (not dtype.hasobject and head + size != info.file_size):
         raise ValueError(f"{info.filename} says {dtype}{list(shape)}, which is not what it holds")
     return _Array(info.filename.removesuffix(".npy"), info, shape, np.dtype(dtype), by_columns and len(shape) > 1, head)
 
 
-def _sample(array: _Array) -> NDArray[Any]:
-    """An array of no rows and the same columns and type."""
+def _strings(data: bytes, dtype: np.dtype[Any]) -> list[Any]:
+    """Text or bytes; raises ValueError for numbers that are no characters, of which NumPy makes anything."""
     import numpy as np
 
-    return np.empty((0, *array.shape[1:]), array.dtype)
+    if dtype.kind == "U" and np.any(np.frombuffer(data, f"{dtype.byteorder}u4") > sys.maxunicode):
+        raise ValueError("a string holds what is no character")
+    strings: list[Any] = np.frombuffer(data, dtype).tolist()
+    return strings
 
 
 def _refuse_objects(arrays: Sequence[_Array], path: str) -> None:
@@ -299,8 +334,3 @@ def _exactly(stream: IO[bytes], size: int, path: str) -> bytes:
 def _skip(stream: IO[bytes], size: int, path: str) -> None:
     while size:
         size -= len(_exactly(stream, min(size, _PIECE), path))
-
-
-def _stamp(descriptor: int) -> tuple[int, int]:
-    status = os.fstat(descriptor)
-    return status.st_size, status.st_mtime_ns

@@ -6,11 +6,13 @@ import hashlib
 import os
 from typing import Any
 
-from ..errors import HeaderError, UsageError
+from ..errors import HeaderError, InputError, UsageError
+from ..filesystem import identity
 from ..formats import ReadAs
 from ..formats.described import MAX_DIM
 from ..pinned import checked_hex, compare
-from .source import MatrixSource
+from .gensims import beside
+from .source import MatrixSource, changed
 
 
 def open_matrix(
@@ -33,10 +35,11 @@ def open_matrix(
     if member is not None and kind != "npz":
         raise UsageError("member-without-archive", "a member can be named of an archive only, which this is not",
                          path=_label(where), found=member)  # fmt: skip
-    if sha256 is not None:
-        _check_sha256(kind, where, checked_hex(sha256))
+    pinned = None if sha256 is None else _check_sha256(kind, where, checked_hex(sha256))
     source = _open(kind, where, member)
     try:
+        if pinned is not None and (source.identity or identity(where)) != pinned:
+            raise changed(source.label)
         _check_options(source, read_as)
     except BaseException:
         source.close()
@@ -71,12 +74,21 @@ def _open(kind: str, where: Any, member: str | None) -> MatrixSource:
     return open_pickle(path)
 
 
-def _check_sha256(kind: str, where: Any, sha256: str) -> None:
-    if kind not in ("fasttext", "npz", "pickle"):
-        raise UsageError("sha256-without-file", "only a file has a checksum, and the source is no single file",
-                         path=_label(where), hint="leave --sha256 out; vec2emb verify checks a bundle")  # fmt: skip
-    with open(where, "rb") as file:
-        compare(hashlib.file_digest(file, "sha256").hexdigest(), sha256, _label(where))
+def _check_sha256(kind: str, where: Any, sha256: str) -> tuple[int, int, int, int]:
+    """Compare a file with its checksum; its identity, which it must have still when it is opened for use."""
+    others = beside(os.fsdecode(where)) if kind == "pickle" else []
+    if kind not in ("fasttext", "npz", "pickle") or others:
+        raise UsageError(
+            "sha256-without-file", "only a file has a checksum, and the source is no single file", path=_label(where),
+            found=f"{', '.join(others)} beside it" if others else None,
+            hint="leave --sha256 out; vec2emb verify checks a bundle",
+        )  # fmt: skip
+    try:
+        with open(where, "rb") as file:
+            compare(hashlib.file_digest(file, "sha256").hexdigest(), sha256, _label(where))
+            return identity(file.fileno())
+    except OSError as error:
+        raise InputError("cannot-open", f"the file cannot be opened ({error.strerror})", path=_label(where)) from error
 
 
 def _check_options(source: MatrixSource, read_as: ReadAs) -> None:

@@ -214,6 +214,6 @@ def _plain(array: NDArray[Any]) -> tuple[NDArray[Any], int, bool]:
 
     width = width_of(array.dtype)
     if array.dtype.kind != "f" or array.dtype.itemsize != width:
-        array = array.astype(np.float32)
+        array = array.astype(f"f{width}")
     big_endian = array.dtype.byteorder == ">" or (array.dtype.byteorder == "=" and sys.byteorder == "big")
     return np.ascontiguousarray(array), width, big_endian

@@ -6,6 +6,7 @@ need not read. For the rest of the package it is what `Source` is for bytes.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ class MatrixSource:
         value_bytes: bytes of a value as the kernel takes it.
         has_subwords: whether it can compose vectors of words that it does not have.
         word_bytes: about how much memory a word takes while it is read.
+        identity: which file it was opened as, and in which state (see `filesystem`), where it is one.
     """
 
     member: str | None = None
@@ -50,6 +52,7 @@ class MatrixSource:
     word_bytes = 16
     value_bytes = 4
     pad_is_zero = False
+    identity: tuple[int, int, int, int] | None = None
 
     def __init__(self, label: str, name: str, format: str, rows: int, dim: int, size: int, dim_from: str) -> None:
         self.label = label
@@ -66,6 +69,22 @@ class MatrixSource:
         self.license: str | None = None
         self.url: str | None = None
         self.notes: list[str] = []
+        self._is_verified = False
+        self._verifying = threading.Lock()
+
+    def verify(self) -> None:
+        """Compare what has a checksum with it, once, whichever thread is the first to use a vector.
+
+        Raises:
+            InputError: it is damaged.
+        """
+        with self._verifying:
+            if not self._is_verified:
+                self._verify()
+                self._is_verified = True
+
+    def _verify(self) -> None:
+        """There is no checksum."""
 
     def words(self, count: int) -> list[bytes]:
         """The next `count` words, in order, called under a lock."""
@@ -121,8 +140,10 @@ class MatrixSource:
 
 
 def width_of(dtype: np.dtype[Any]) -> int:
-    """Bytes of a value as the kernel takes it: floats of 2, 4 and 8 bytes as they are, all other numbers as float32."""
-    return dtype.itemsize if dtype.kind == "f" and dtype.itemsize in (2, 4, 8) else 4
+    """Bytes of a value as the kernel takes it: floats of at most 8 bytes as they are, longer ones as float64, all other
+    numbers as float32.
+    """
+    return min(dtype.itemsize, 8) if dtype.kind == "f" else 4
 
 
 def changed(label: str) -> SourceError:

@@ -14,7 +14,7 @@ Bojanowski et al., "Enriching Word Vectors with Subword Information", 2017; `Dic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _START, _PRIME = 2166136261, 16777619
+_AT_ONCE = 4 << 20  # subwords, at most, that are found before their rows are added up
 
 
 class Subwords(NamedTuple):
@@ -36,6 +37,20 @@ class Subwords(NamedTuple):
     def any(self) -> bool:
         """Whether words have subwords at all."""
         return self.longest > 0 and self.buckets > 0 and self.shortest <= self.longest
+
+
+def groups(words: Sequence[bytes], cut: Subwords) -> Iterator[tuple[int, int]]:
+    """Ranges of words that are cut at once, so that memory stays small however many subwords they have."""
+    lengths = cut.longest - max(cut.shortest, 1) + 1
+    start = size = 0
+    for place, word in enumerate(words):
+        more = (len(word) + 2) * lengths
+        if size and size + more > _AT_ONCE:
+            yield start, place
+            start, size = place, 0
+        size += more
+    if words:
+        yield start, len(words)
 
 
 def subword_rows(words: Sequence[bytes], cut: Subwords) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
