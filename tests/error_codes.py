@@ -18,7 +18,7 @@ from vec2emb.formats.faults import CODES
 MAKERS: dict[str, Callable[[str], str]] = {
     "count": lambda name: f"{name}-range",
     "demand": lambda name: f"{name.replace('_', '-')}-range",
-    "parse_size": lambda name: f"{name.replace('_', '-')}-range",
+    "parse_size": lambda name: f"{name.replace('_', '-').lower()}-range",
     "check_count": lambda name: f"{name}-range",
     "choice": lambda name: f"unknown-{name}",
     "stopped": lambda how: how,  # by a signal

@@ -325,8 +325,9 @@ def compare_with_existing(target: Target, config: dict[str, Any]) -> None:
     existing = Bundle(target.location)
     keys = (config.keys() | existing.config.keys()) - {"self_sha256"}  # of all the others
     differing = sorted(key for key in keys if config.get(key) != existing.config.get(key))
+    renamed = {existing.target.paths[role]: target.file_name(role) for role in (MODEL, VOCAB)}  # as downloads are
     for path, _ in existing.checksums():
-        name = os.path.basename(path)
+        name = renamed.get(path, os.path.basename(path))
         with open(path, "rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != config["files"].get(name, {}).get("sha256"):
                 differing.append(name)

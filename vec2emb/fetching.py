@@ -13,16 +13,20 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from .errors import BundleError, InputError, UsageError
-from .publishing import CONFIG, MODEL, VOCAB
+from .filesystem import sync, try_lock, write_file, writing
+from .publishing import CONFIG, MAX_CONFIG, MODEL, VOCAB
 from .remote import open_remote, read_whole
 from .sharding import shards_of
 from .urls import joined, label_of, name_of
 
 _PIECE = 1 << 20
+_PART = "part-"  # begins the names of folders that are being filled
+_JUST_MADE = 60  # seconds in which a folder may not be locked yet
 
 
 def cached(url: str) -> str:
@@ -31,6 +35,7 @@ def cached(url: str) -> str:
     Raises:
         InputError: there is no bundle, or the server refuses.
         BundleError: its files are not those that its vec2emb.json names.
+        OutputError: the folder of downloads cannot be written to, or is full.
         TryAgainError: the network fails.
     """
     urls = _files_of(url)
@@ -39,27 +44,68 @@ def cached(url: str) -> str:
     folder = os.path.join(root, hashlib.sha256(config).hexdigest()[:32])
     if os.path.isdir(folder):
         return folder
-    os.makedirs(root, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="part-", dir=root) as above:
+    with writing(root, "the download", "set VEC2EMB_CACHE to a folder with room that can be written to"):
+        os.makedirs(root, exist_ok=True)
+        _tidy(root)
+        with _part_of(root) as part:
+            _fill(part, urls, config, url)
+            for name in (VOCAB, MODEL, CONFIG, ""):
+                sync(os.path.join(part, name))
+            try:
+                os.rename(part, folder)
+            except OSError:  # somebody was faster
+                if not os.path.isdir(folder):
+                    raise
+            sync(root)
+    return folder
+
+
+def _fill(part: str, urls: dict[str, str], config: bytes, url: str) -> None:
+    """Download the files of a bundle into a folder, and compare them with what its settings say."""
+    recorded = _recorded(config, url)
+    for name in (VOCAB, MODEL):
+        found = _download(urls[name], os.path.join(part, name))
+        if found != recorded[name]:
+            raise BundleError(
+                "bundle-damaged", f"{name_of(urls[name])} is not the one that {CONFIG} names", path=label_of(url),
+                expected="{} bytes, sha256 {}".format(*recorded[name]), found="{} bytes, sha256 {}".format(*found),
+                hint="an upload that failed or is under way? Upload the bundle again",
+            )  # fmt: skip
+    write_file(os.path.join(part, CONFIG), [config], flush=False)
+
+
+@contextlib.contextmanager
+def _part_of(root: str) -> Iterator[str]:
+    """A folder to fill; the one above it is locked while this run lives, and removed at its end."""
+    with tempfile.TemporaryDirectory(prefix=_PART, dir=root) as above, _locked(above):
         part = os.path.join(above, "bundle")
         os.mkdir(part)
-        recorded = _recorded(config, url)
-        for name in (VOCAB, MODEL):
-            found = _download(urls[name], os.path.join(part, name))
-            if found != recorded[name]:
-                raise BundleError(
-                    "bundle-damaged", f"{name_of(urls[name])} is not the one that {CONFIG} names", path=label_of(url),
-                    expected="{} bytes, sha256 {}".format(*recorded[name]), found="{} bytes, sha256 {}".format(*found),
-                    hint="an upload that failed or is under way? Upload the bundle again",
-                )  # fmt: skip
-        with open(os.path.join(part, CONFIG), "wb") as file:
-            file.write(config)
-        try:
-            os.rename(part, folder)
-        except OSError:  # somebody was faster
-            if not os.path.isdir(folder):
-                raise
-    return folder
+        yield part
+
+
+def _tidy(root: str) -> None:
+    """Remove what killed runs left: folders that nobody has locked, though they are not just being made."""
+    for name in os.listdir(root):
+        path = os.path.join(root, name)
+        with contextlib.suppress(OSError):  # removed meanwhile, or no folder
+            if name.startswith(_PART) and time.time() - os.stat(path).st_mtime > _JUST_MADE:
+                with _locked(path) as is_ours:
+                    if is_ours:
+                        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(folder: str) -> Iterator[bool]:
+    """Lock a folder; whether nobody else had."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows cannot open folders
+        yield False
+        return
+    try:
+        yield try_lock(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -68,22 +114,23 @@ def downloaded(url: str) -> Iterator[str]:
 
     Raises:
         InputError: there is no bundle.
+        OutputError: it does not fit on the disk.
         TryAgainError: the network fails.
     """
     urls = _files_of(url)
-    folder = tempfile.mkdtemp(prefix="vec2emb-")
-    try:
-        with open(os.path.join(folder, CONFIG), "wb") as file:
-            file.write(_read_config(urls, url))
-        for name in (VOCAB, MODEL):
-            try:
-                _download(urls[name], os.path.join(folder, name))
-            except InputError as error:
-                if error.code != "not-found":  # else whoever looks at the copy says what is missing
-                    raise
+    config = _read_config(urls, url)
+    with contextlib.ExitStack() as undo:
+        with writing(label_of(url), "a copy of it", "set TMPDIR to a folder with room"):
+            folder = tempfile.mkdtemp(prefix="vec2emb-")
+            undo.callback(shutil.rmtree, folder, ignore_errors=True)
+            write_file(os.path.join(folder, CONFIG), [config], flush=False)
+            for name in (VOCAB, MODEL):
+                try:
+                    _download(urls[name], os.path.join(folder, name))
+                except InputError as error:
+                    if error.code != "not-found":  # else whoever looks at the copy says what is missing
+                        raise
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _root() -> str:
@@ -106,7 +153,7 @@ def _files_of(url: str) -> dict[str, str]:
 
 def _read_config(urls: dict[str, str], url: str) -> bytes:
     try:
-        config = read_whole(urls[CONFIG])
+        config = read_whole(urls[CONFIG], MAX_CONFIG)
     except InputError as error:
         if error.code not in ("not-found", "is-a-folder"):
             raise
@@ -134,7 +181,7 @@ def _recorded(config: bytes, url: str) -> dict[str, tuple[int, str]]:
             name = MODEL if key.endswith(".safetensors") else VOCAB
             found[name] = int(facts["bytes"]), str(facts["sha256"])
         return {name: found[name] for name in (MODEL, VOCAB)}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise BundleError(
             "bundle-config", f"the settings do not say what the files should be ({type(error).__name__})",
             path=label_of(url),

@@ -75,7 +75,7 @@ def sync(path: str) -> None:
 
 
 @contextlib.contextmanager
-def writing(label: str) -> Iterator[None]:
+def writing(label: str, what: str = "the output", hint: str | None = "nothing was left behind") -> Iterator[None]:
     """Turn what the system says about an output into an OutputError."""
     try:
         yield
@@ -93,9 +93,9 @@ def writing(label: str) -> Iterator[None]:
         }.get(error.errno or 0, "write-failed")
         raise OutputError(
             code,
-            f"the output cannot be written ({error.strerror or error})",
+            f"{what} cannot be written ({error.strerror or error})",
             path=label,
-            hint="nothing was left behind",
+            hint=hint,
         ) from error
 
 

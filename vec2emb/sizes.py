@@ -11,7 +11,7 @@ _UNITS = {
 
 
 def parse_size(name: str, size: int | str) -> int:
-    """Bytes, from a number or from text such as `512MB` or `2GiB`; `name` is the argument's, for the message.
+    """Bytes, from a number or from text such as `512MB` or `2GiB`; `name` is for the message.
 
     Raises:
         UsageError: it is neither, or nothing.
@@ -24,6 +24,6 @@ def parse_size(name: str, size: int | str) -> int:
     except (ValueError, KeyError, OverflowError):
         count = 0
     if count < 1:
-        code = f"{name.replace('_', '-')}-range"
+        code = f"{name.replace('_', '-').lower()}-range"
         raise UsageError(code, f"{name} cannot be so", expected="such as 512MB or 2GiB", found=repr(size))
     return count

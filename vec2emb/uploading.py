@@ -2,7 +2,7 @@
 
 An object store moves no folder into place, so for a while a part of the bundle is there. Without its tensors it is
 none; with those of another one its checksums disagree, and `vec2emb.load` compares them. What fails midway is taken
-back.
+back, unless the store has taken the tensors for good: then the new bundle is whole, and the old one gone.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .errors import UsageError, Vec2embError
-from .publishing import CONFIG, MODEL, VOCAB, Publication, Target, is_folder_name
+from .filesystem import writing
+from .publishing import CONFIG, MAX_CONFIG, MODEL, VOCAB, Publication, Target, is_folder_name
 from .remote import again, filesystem
-from .remote.uploads import upload
+from .remote.uploads import check_size, state, upload
 from .urls import label_of, name_of
 
 T = TypeVar("T")
@@ -51,7 +52,7 @@ class RemoteTarget(Target):
         if not self._ask(lambda: self.system.exists(self.paths[MODEL])):
             return False
         try:
-            config = json.loads(self._ask(lambda: self.system.cat_file(self.paths[CONFIG])))
+            config = json.loads(self._ask(lambda: self.system.cat_file(self.paths[CONFIG], end=MAX_CONFIG)))
         except (Vec2embError, ValueError, RecursionError):
             return False
         return isinstance(config, dict) and "format_version" in config
@@ -88,7 +89,8 @@ class RemotePublication(Publication):
 
     def __enter__(self) -> RemotePublication:
         self.target.check(self.if_exists)
-        self._folder = tempfile.mkdtemp(prefix="vec2emb-")
+        with writing(self.target.label, "a copy of it to upload", "set TMPDIR to a folder with room"):
+            self._folder = tempfile.mkdtemp(prefix="vec2emb-")
         self._undo.callback(shutil.rmtree, self._folder, ignore_errors=True)
         return self
 
@@ -109,22 +111,38 @@ class RemotePublication(Publication):
             target.check(self.if_exists)
             before = {name: again(lambda name=name: system.cat_file(target.paths[name]), target.location)  # type: ignore[misc]
                       for name in (VOCAB, CONFIG)}  # fmt: skip
+        tensors = again(self._tensors, target.location)
         try:
-            for name in (VOCAB, CONFIG, MODEL):
-                upload(system, self.path(name), target.paths[name], target.label)
+            for name in (VOCAB, CONFIG):
+                self._upload(name)
+                self._check(name)
+            self._upload(MODEL)
         except BaseException as error:
-            self._take_back(before, error)
+            self._take_back(before, tensors, error)
             raise
+        self._check(MODEL)
 
-    def _take_back(self, before: dict[str, bytes], error: BaseException) -> None:
-        """Leave what was there before: nothing, or a bundle whose tensors nobody has touched."""
+    def _upload(self, name: str) -> None:
+        upload(self._remote.system, self.path(name), self._remote.paths[name], self._remote.label)
+
+    def _check(self, name: str) -> None:
+        check_size(self._remote.system, self.path(name), self._remote.paths[name], self._remote.label)
+
+    def _tensors(self) -> tuple[Any, ...] | None:
+        return state(self._remote.system, self._remote.paths[MODEL])
+
+    def _take_back(self, before: dict[str, bytes], tensors: tuple[Any, ...] | None, error: BaseException) -> None:
+        """Leave what was there before: nothing, or a bundle whose `tensors` nobody has touched."""
         system, paths = self._remote.system, self._remote.paths
         try:
+            if again(self._tensors, self._remote.location) != tensors:  # they came before the failure: all is there
+                return
             for name, data in before.items():
                 system.pipe_file(paths[name], data)
         except Exception:
             if isinstance(error, Vec2embError):
-                error.hint = "what was there is no bundle any more: run the command again"
+                what = "what was there is no bundle any more" if before else "a part of it may be there"
+                error.hint = f"{what}: run the command again"
             return
         for name in (VOCAB, CONFIG, MODEL) if not before else ():
             with contextlib.suppress(Exception):

@@ -19,7 +19,10 @@ _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"
 _URL = rf"(?:{_SCHEME}::)*{_SCHEME}://"
 _USER = rf"({_SCHEME}://)[^/?#\s]*@"
 _QUERY = rf"({_SCHEME}://[^\s?#]*)[?#]\S+"
-_SIGNED = r"(?i)[?&;](?:[^=&]*(?:sig|token|secret|passw|credential|auth|key)[^=&]*|x-(?:amz|goog|ms)-[^=&]*)="
+_SIGNED = (
+    r"(?i)[?&;#](?:[^=&;#]*(?:sig|token|secret|pass|pwd|credential|auth|key|sas|jwt|session|hmac)[^=&;#]*"
+    r"|x-(?:amz|goog|ms)-[^=&;#]*)="
+)
 
 
 def is_url(path: object) -> bool:
@@ -62,7 +65,7 @@ def cleaned(text: str) -> str:
 def name_of(url: str) -> str:
     """The base name of what a URL leads to, which is what gets recorded."""
     first = url.split("::")[0] if not _has_scheme(url) or "::" not in url else _first_with_path(url)
-    scheme, _, rest = first.partition("://")
+    scheme, _, rest = (without_secrets(first) or "").partition("://")  # of a store `?` may be part of a name
     if scheme in ("http", "https"):
         from urllib.parse import unquote
 

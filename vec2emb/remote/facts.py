@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
 from typing import NamedTuple
 
 from ..errors import TryAgainError
@@ -12,6 +15,20 @@ class Digest(NamedTuple):
 
     name: str
     value: str
+
+
+def digest_of(name: str, text: str, *, is_hex: bool = False) -> Digest | None:
+    """A checksum as a server writes it, in base64 or hexadecimal; None for what is none.
+
+    A server that puts one in hexadecimal where base64 is wanted says something else than what it means: 32 such digits
+    are base64 of 24 bytes.
+    """
+    try:
+        value = bytes.fromhex(text) if is_hex else base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error):
+        return None
+    is_one = len(value) == hashlib.new(name, usedforsecurity=False).digest_size
+    return Digest(name, value.hex()) if is_one else None
 
 
 class Facts(NamedTuple):

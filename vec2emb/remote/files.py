@@ -250,13 +250,34 @@ class RemoteFile:
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        """All `size` bytes, or fewer at the end; all the rest if it is negative."""
-        pieces, left = [], size if size >= 0 else _LARGEST_WHOLE
+        """All `size` bytes, or fewer at the end; all the rest if it is negative.
+
+        Raises:
+            InputError: the rest is too large; and what `readinto` raises.
+        """
+        if size < 0:
+            return self.read_rest(_LARGEST_WHOLE)
+        pieces, left = [], size
         buffer = bytearray(min(left, 1 << 20))
         while left and (count := self.readinto(memoryview(buffer)[: min(left, len(buffer))])):
             pieces.append(bytes(buffer[:count]))
             left -= count
         return b"".join(pieces)
+
+    def read_rest(self, limit: int) -> bytes:
+        """All the rest, which must be no larger than `limit` bytes.
+
+        Raises:
+            InputError: it is; and what `readinto` raises.
+        """
+        known = None if self.size is None else self.size - self._at
+        data = self.read(limit + 1) if known is None or known <= limit else b""
+        if len(data) > limit or (known is not None and known > limit):
+            raise InputError(
+                "download-too-large", "the file is too large to be taken into memory", path=self.label,
+                expected=f"at most {limit:,} bytes", found="more" if known is None else f"{known:,}",
+            )  # fmt: skip
+        return data
 
     def readable(self) -> bool:
         """It is."""
@@ -316,9 +337,9 @@ def open_remote(url: str) -> RemoteFile:
     return RemoteFile(RangeOrigin(system, path, label), name_of(url))
 
 
-def read_whole(url: str) -> bytes:
-    """All bytes of a file behind a URL; raises what `open_remote` raises."""
+def read_whole(url: str, limit: int) -> bytes:
+    """All bytes of a file behind a URL, which must be no larger than `limit`; raises what `open_remote` raises."""
     with open_remote(url) as file:
-        data = file.read()
+        data = file.read_rest(limit)
         file.check_unchanged()
         return data

@@ -7,7 +7,6 @@ about (`If-Range`), so that two versions are never put together.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import re
 from collections.abc import Mapping
@@ -15,14 +14,13 @@ from concurrent.futures import Future
 from typing import Any
 
 from ..errors import InputError, UsageError, Vec2embError
-from .facts import Digest, Facts, changed
+from .facts import Digest, Facts, changed, digest_of
 from .systems import Calls, TransferError, access_denied, in_our_words, meaning
 
 PIECE = 1 << 20  # bytes gathered before they are handed over from fsspec's thread
 CONNECT, READ = 30.0, 60.0  # seconds until a server that says nothing is taken for gone
 
 _AGAIN = (408, 425, 429)  # and those from 500 on
-_HASH = re.compile(r"[0-9a-f]{32}")
 
 
 class HttpOrigin:
@@ -228,23 +226,16 @@ def _digest_of(headers: Mapping[str, str], size: int | None) -> Digest | None:
     for value in headers.getall("x-goog-hash", ()) if not packed and stored in ("", str(size)) else ():  # type: ignore[attr-defined]
         for part in value.split(","):
             if part.strip().startswith("md5="):
-                return _of_base64("md5", part.strip().removeprefix("md5="))
+                return digest_of("md5", part.strip().removeprefix("md5="))
     if "Content-MD5" in headers:
-        return _of_base64("md5", headers["Content-MD5"].strip())
+        return digest_of("md5", headers["Content-MD5"].strip())
     found = re.search(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]+):", headers.get("Repr-Digest", ""))
     if found:
-        return _of_base64("sha256", found[1])
+        return digest_of("sha256", found[1])
     tag = headers.get("ETag", "").strip('"')
     encrypted = "aws:kms" in headers.get("x-amz-server-side-encryption", "") or any(
         name.lower().startswith("x-amz-server-side-encryption-customer") for name in headers
     )
-    if "x-amz-request-id" in {name.lower() for name in headers} and not encrypted and _HASH.fullmatch(tag):
-        return Digest("md5", tag)
+    if "x-amz-request-id" in {name.lower() for name in headers} and not encrypted:
+        return digest_of("md5", tag, is_hex=True)  # none where the object was put together of parts
     return None
-
-
-def _of_base64(name: str, text: str) -> Digest | None:
-    try:
-        return Digest(name, base64.b64decode(text, validate=True).hex())
-    except ValueError:
-        return None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 from concurrent.futures import Future
 from typing import Any
 
 from ..errors import InputError
-from .facts import Digest, Facts, changed
+from .facts import Digest, Facts, changed, digest_of
 from .systems import Calls, TransferError, in_our_words, meaning
 
 LARGEST = 8 << 20  # bytes asked for at a time, reached step by step
@@ -19,6 +18,11 @@ _VERSION = (
     "ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created", "generation", "VersionId",
     "blob_id", "oid", "md5Hash", "content_hash",
 )  # fmt: skip
+
+
+def version_of(info: dict[str, Any]) -> tuple[str, ...]:
+    """What changes with a file, of what its file system says of it."""
+    return tuple(str(info[name]) for name in _VERSION if info.get(name) is not None)
 
 
 class RangeOrigin:
@@ -62,8 +66,7 @@ class RangeOrigin:
         if not isinstance(size, int):
             raise InputError("size-unknown", "the file system does not say how large the file is", path=self.label,
                              hint="download the file first")  # fmt: skip
-        version = tuple(str(info[name]) for name in _VERSION if info.get(name) is not None)
-        return Facts(size, version, True, None if fresh else self._digest(info))
+        return Facts(size, version_of(info), True, None if fresh else self._digest(info))
 
     def _info(self, fresh: bool) -> dict[str, Any]:
         if fresh:
@@ -80,18 +83,17 @@ class RangeOrigin:
         lfs = info.get("lfs")
         sha256 = lfs.get("sha256") if isinstance(lfs, dict) else getattr(lfs, "sha256", None)
         if isinstance(sha256, str):
-            return Digest("sha256", sha256)
+            return digest_of("sha256", sha256, is_hex=True)
         if isinstance(info.get("md5Hash"), str):
-            with contextlib.suppress(ValueError):
-                return Digest("md5", base64.b64decode(info["md5Hash"], validate=True).hex())
-        tag = str(info.get("ETag") or "").strip('"')
-        if "s3" in _protocols(self._system) and len(tag) == 32:
+            return digest_of("md5", info["md5Hash"])
+        found = digest_of("md5", str(info.get("ETag") or "").strip('"'), is_hex=True)
+        if "s3" in _protocols(self._system) and found is not None:
             # Of an object in parts it is none, of one that is encrypted with a key of its own neither.
             with contextlib.suppress(Exception):  # not everyone may ask
                 bucket, key, _ = self._system.split_path(self._path)
                 head = self._system.call_s3("head_object", Bucket=bucket, Key=key)
                 if head.get("ServerSideEncryption", "AES256") == "AES256" and "SSECustomerAlgorithm" not in head:
-                    return Digest("md5", tag)
+                    return found
         return None
 
     def begin(self, start: int, stop: int) -> Future[bytes] | None:

@@ -56,7 +56,8 @@ def filesystem(url: str) -> tuple[Any, str]:
         if isinstance(error, ValueError):
             reason = cleaned(str(error))
             return UsageError("unknown-protocol", f"the URL cannot be read ({reason})", found=label_of(url))
-        return error
+        found = meaning(error, label_of(url))  # some connect already, as ftp does
+        return no_network(label_of(url), found.reason) if isinstance(found, TransferError) else found
 
     system, path = in_our_words(lambda: fsspec.core.url_to_fs(url, **options), refused)
     return system, path

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from ..errors import OutputError, TryAgainError, Vec2embError
+from .ranges import version_of
 from .systems import TransferError, in_our_words, meaning, reason_of
 
 _PIECE = 8 << 20
@@ -15,11 +16,29 @@ _PIECE = 8 << 20
 def upload(system: Any, local: str, path: str, label: str) -> None:
     """Write a file, piece by piece; what fails or is interrupted midway is given up, the parts that are there removed.
 
+    When it returns the store has taken the file for good, which `check_size` looks at.
+
     Raises:
         OutputError: it must not be written there.
-        TryAgainError: the network fails, or the store has another size than was sent.
+        TryAgainError: the network fails.
     """
-    found, size = in_our_words(lambda: _sent(system, local, path), lambda error: upload_error(error, label))
+    in_our_words(lambda: _send(system, local, path), lambda error: upload_error(error, label))
+
+
+def check_size(system: Any, local: str, path: str, label: str) -> None:
+    """Compare the size of an uploaded file with that of the one here.
+
+    Raises:
+        TryAgainError: the store has not all of it, or the network fails.
+    """
+    size = os.path.getsize(local)
+
+    def meant(error: Exception) -> Vec2embError:
+        known = upload_error(error, label)
+        known.hint = "all was sent: vec2emb verify says whether it is there"
+        return known
+
+    found = in_our_words(lambda: _info(system, path)["size"], meant)
     if found != size:
         raise TryAgainError(
             "upload-cut",
@@ -27,11 +46,26 @@ def upload(system: Any, local: str, path: str, label: str) -> None:
             path=label,
             expected=f"{size:,} bytes",
             found=f"{found:,}",
+            hint="what is there is no bundle: run the command again",
         )
 
 
-def _sent(system: Any, local: str, path: str) -> tuple[int, int]:
-    """Write a file; how many bytes are there afterwards, and how many there should be."""
+def state(system: Any, path: str) -> tuple[Any, ...] | None:
+    """Which file stands at a path: its size, and what changes with it; None where there is none."""
+    try:
+        info = _info(system, path)
+    except FileNotFoundError:
+        return None
+    return info.get("size"), *version_of(info)
+
+
+def _info(system: Any, path: str) -> dict[str, Any]:
+    system.invalidate_cache(path)
+    info: dict[str, Any] = system.info(path)
+    return info
+
+
+def _send(system: Any, local: str, path: str) -> None:
     file = system.open(path, "wb")
     try:
         with open(local, "rb") as source:
@@ -41,8 +75,6 @@ def _sent(system: Any, local: str, path: str) -> tuple[int, int]:
     except BaseException:
         _give_up(file)
         raise
-    system.invalidate_cache(path)
-    return system.info(path)["size"], os.path.getsize(local)
 
 
 def _give_up(file: Any) -> None:
