@@ -205,7 +205,7 @@ def test_what_killed_runs_left_is_removed(memory: Any, cache: Path) -> None:
     for name in ("part-left", "part-locked", "part-new", "other"):
         (cache / name / "bundle").mkdir(parents=True)
         (cache / name / "bundle" / "vocab.txt").write_text("half")
-        age = 0 if name == "part-new" else 3600
+        age = 3600 if name == "part-new" else 2 * 86_400
         os.utime(cache / name, (time.time() - age,) * 2)
     descriptor = os.open(cache / "part-locked", os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -26,7 +26,7 @@ from .urls import joined, label_of, name_of
 
 _PIECE = 1 << 20
 _PART = "part-"  # begins the names of folders that are being filled
-_JUST_MADE = 60  # seconds in which a folder may not be locked yet
+_ABANDONED = 86_400  # seconds after which such a folder is nobody's, if it is not locked; not all systems have locks
 
 
 def cached(url: str) -> str:
@@ -84,11 +84,11 @@ def _part_of(root: str) -> Iterator[str]:
 
 
 def _tidy(root: str) -> None:
-    """Remove what killed runs left: folders that nobody has locked, though they are not just being made."""
+    """Remove what killed runs left a while ago: folders that nobody has locked."""
     for name in os.listdir(root):
         path = os.path.join(root, name)
         with contextlib.suppress(OSError):  # removed meanwhile, or no folder
-            if name.startswith(_PART) and time.time() - os.stat(path).st_mtime > _JUST_MADE:
+            if name.startswith(_PART) and time.time() - os.stat(path).st_mtime > _ABANDONED:
                 with _locked(path) as is_ours:
                     if is_ours:
                         shutil.rmtree(path, ignore_errors=True)

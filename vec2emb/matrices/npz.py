@@ -40,9 +40,9 @@ _MAX_HEAD = 64 << 10  # bytes in front of the values; NumPy itself takes 10,000,
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # NumPy's; the others are unpacked as a whole, however large
 _OTHERS = {zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA"}
 _LENGTHS = {1: 2, 2: 4}  # by the version of the array format: bytes that hold the length of the head
-_BROKEN = (
-    zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError,
-    # NumPy has Python's own parser read the head of an array, so that any of these may come of one.
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+# NumPy has Python's own parser read the head of an array, so that any of these may come of one.
+_UNPARSED = (
     SyntaxError, tokenize.TokenError, TypeError, MemoryError, OverflowError, IndexError, KeyError, AttributeError,
 )  # fmt: skip
 
@@ -282,7 +282,10 @@ def _look(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Array:
             raise ValueError(f"{info.filename} has a head of {size} bytes")
         text = io.BytesIO(length + stream.read(size))
     read = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0
-    shape, by_columns, dtype = read(text)
+    try:
+        shape, by_columns, dtype = read(text)
+    except _UNPARSED as error:
+        raise ValueError(f"{info.filename} has a head that is none ({type(error).__name__})") from error
     head = npy.MAGIC_LEN + len(length) + size
     size = dtype.itemsize
     for extent in shape:
