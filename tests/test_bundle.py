@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import errno
 import gzip
 import hashlib
 import json
@@ -12,6 +13,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,8 +29,9 @@ from hypothesis import strategies as st
 
 import vec2emb
 from vec2emb.bundle import largest
-from vec2emb.errors import BundleError, InputError, UsageError, VocabularyError
-from vec2emb.publishing import CONFIG, MODEL, VOCAB
+from vec2emb.bundlewriter import BundleWriter
+from vec2emb.errors import BundleError, InputError, OutputError, UsageError, VocabularyError
+from vec2emb.publishing import CONFIG, MODEL, SCRATCH, VOCAB, Publication, Target
 
 TEXT = "the 0.5 -1.25 2\nof 1 0.25 -0.75\n\N{NO-BREAK SPACE} -0.5 0.125 0.0625\n"
 ROWS = [[0.5, -1.25, 2], [1, 0.25, -0.75], [-0.5, 0.125, 0.0625]]
@@ -275,6 +278,22 @@ def cut(name: str, size: int) -> Harm:
     return lambda bundle: os.truncate(bundle / name, size)
 
 
+def no_columns(bundle: Path) -> None:
+    facts = json.loads(json.loads(header_of(bundle / MODEL)[1])["__metadata__"]["vec2emb"])
+    metadata = {"vec2emb": json.dumps({**facts, "dim": 0})}
+    safetensors.numpy.save_file({"weight": np.ones((5, 0), np.float32)}, bundle / MODEL, metadata)
+    edit_config(put(dim=0))(bundle)
+
+
+def train(ranges: Any) -> Harm:
+    return each(edit_facts(put(train="rows"), config=True), edit_config(put(train_rows=ranges)))
+
+
+def extension(rows: list[int], missing: list[list[int]]) -> Harm:
+    return edit_config(put(extensions=[{"rows": rows, "missing": missing, "options": {}, "source": None}]))
+
+
+NONE = "has a row that is none: expected 0 <= row < 5, found "
 DAMAGE: dict[str, tuple[Harm, str]] = {
     "vocabulary-swapped": (swap_lines, "not the one that belongs here"),
     "vocabulary-missing": (lambda b: (b / VOCAB).unlink(), "vocab.txt is missing"),
@@ -342,7 +361,44 @@ DAMAGE: dict[str, tuple[Harm, str]] = {
     "specials-null": (edit_config(put(specials=None)), "specials is not as"),
     "specials-names": (edit_config(put(specials=["<pad>"])), "specials is not as"),
     "source-text": (edit_config(put(source="x")), "source is not as"),
+    "no-columns": (no_columns, "not as its metadata say"),
+    "special-beyond": (edit_config(lambda c: c["specials"][1].update(id=5)), f"specials of vec2emb.json {NONE}5"),
+    "special-negative": (edit_config(lambda c: c["specials"][1].update(id=-1)), f"specials of vec2emb.json {NONE}-1"),
+    "special-true": (edit_config(lambda c: c["specials"][1].update(id=True)), "specials is not as"),
+    "missing-endless": (edit_config(put(missing={"rows": [[0, 10**12]]})), f"missing .*{NONE}999999999999"),
+    "missing-init": (edit_config(put(missing={"init": 1, "rows": []})), "missing is not as"),
+    "fallbacks-beyond": (edit_config(put(fallbacks=[[3, "a"], [5, "b"]])), f"fallbacks .*{NONE}5"),
+    "fallbacks-negative": (edit_config(put(fallbacks=[[-1, "a"], [3, "b"]])), f"fallbacks .*{NONE}-1"),
+    "fallbacks-falling": (edit_config(put(fallbacks=[[4, "a"], [3, "b"]])), "fallbacks is not as"),
+    "fallbacks-object": (edit_config(put(fallbacks={"a": 3})), "fallbacks is not as"),
+    "fallbacks-short": (edit_config(put(fallbacks=[[3, "a"], [4]])), "fallbacks is not as"),
+    "fallbacks-numbers": (edit_config(put(fallbacks=[[3, 4]])), "fallbacks is not as"),
+    "train-beyond": (train([[0, 6]]), f"train_rows .*{NONE}5"),
+    "train-no-rows": (train(None), "contradicts itself about the rows that train: expected train_rows"),
+    "train-needless-rows": (edit_config(put(train_rows=[[0, 2]])), "contradicts itself about the rows that train"),
+    "extension-beyond": (extension([4, 6], []), f"extensions .*{NONE}5"),
+    "extension-missing-beyond": (extension([4, 5], [[4, 10**12]]), f"extensions .*{NONE}999999999999"),
 }  # fmt: skip
+
+
+def test_a_writer_that_cannot_be_made_holds_nothing_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.open
+
+    def scarce(path: Any, *how: Any) -> int:
+        if str(path).endswith(SCRATCH):
+            raise OSError(errno.EMFILE, "Too many open files")
+        return real(path, *how)
+
+    before = len(os.listdir("/proc/self/fd")), threading.active_count()
+    with Publication(Target(tmp_path / "out")) as publication:
+        monkeypatch.setattr(os, "open", scarce)
+        held = len(os.listdir("/proc/self/fd"))
+        for shard_size in (None, 5000):
+            with pytest.raises(OutputError, match="Too many open files"):
+                BundleWriter(publication, 3, "float16", shard_size=shard_size)
+            assert len(os.listdir("/proc/self/fd")) == held
+    assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 import vec2emb
 from vec2emb import Vec2embWarning
 from vec2emb.bundlewriter import BundleWriter
-from vec2emb.errors import InputError, OutputError, UsageError
+from vec2emb.choices import EXPORTS
+from vec2emb.errors import BundleError, InputError, OutputError, UsageError
 from vec2emb.exported import Export
 from vec2emb.publishing import Publication, Target
 
@@ -62,6 +63,38 @@ def same(first: Path, second: Path) -> bool:
     return all(
         (first / name).read_bytes() == (second / name).read_bytes() for name in ("model.safetensors", "vocab.txt")
     )
+
+
+@pytest.mark.parametrize("to", EXPORTS)
+def test_damage_is_not_carried_on(tmp_path: Path, to: str) -> None:
+    """One bit of a number; a list of words has none."""
+    vec2emb.convert(GLOVE, tmp_path / "b")
+    data = bytearray((tmp_path / "b" / "model.safetensors").read_bytes())
+    data[-1] ^= 1
+    (tmp_path / "b" / "model.safetensors").write_bytes(data)
+    if to == "vocab-json":
+        assert vec2emb.export(tmp_path / "b", to, tmp_path / "out").rows == 252
+        return
+    with pytest.raises(BundleError, match="the tensors are not those that were written") as caught:
+        vec2emb.export(tmp_path / "b", to, tmp_path / "out")
+    assert caught.value.code == "bundle-damaged"
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def test_damage_is_not_carried_on_by_other_copies(tmp_path: Path) -> None:
+    vec2emb.convert(GLOVE, tmp_path / "b")
+    table = vec2emb.load(tmp_path / "b")
+    data = bytearray((tmp_path / "b" / "model.safetensors").read_bytes())
+    data[-1] ^= 1
+    (tmp_path / "b" / "model.safetensors").write_bytes(data)
+    for copy in (
+        lambda: vec2emb.load(tmp_path / "b").save(tmp_path / "out"),
+        lambda: vec2emb.convert(tmp_path / "b", tmp_path / "out"),
+    ):
+        with pytest.raises(BundleError, match="the tensors are not those that were written"):
+            copy()
+    del table
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
 
 # There and back.

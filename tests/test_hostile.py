@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -296,6 +297,23 @@ def test_what_is_replaced_hands_on_its_mode(tmp_path: Path, ending: str) -> None
     assert stat.S_IMODE(model.stat().st_mode) == 0o640
     if not ending:
         assert stat.S_IMODE(target.stat().st_mode) == 0o2750
+
+
+@pytest.mark.parametrize("after", [None, 4096 + 400, 4096 + 800])
+@pytest.mark.parametrize("before", [None, 4096 + 400, 4096 + 800])
+def test_shards_hand_on_their_mode(tmp_path: Path, before: int | None, after: int | None) -> None:
+    """To the shard of the same name, else the first of the old files of the table to whatever is new."""
+    source, target = (np.ones((40, 10)), [f"w{i}" for i in range(40)]), tmp_path / "bundle"
+    options: dict[str, Any] = {"pad": None, "unk": None, "if_exists": "replace"}
+    vec2emb.convert(source, target, shard_size=before, **options)
+    old = {path.name: 0o600 if number else 0o640 for number, path in enumerate(sorted(target.glob("*.safetensors")))}
+    modes = {**old, "vocab.txt": 0o604, "vec2emb.json": 0o444}
+    for name, mode in modes.items():
+        (target / name).chmod(mode)
+    vec2emb.convert(source, target, shard_size=after, **options)
+    now = {path.name: stat.S_IMODE(path.stat().st_mode) for path in target.iterdir()}
+    assert len(now) == 2 + {None: 1, 4096 + 400: 4, 4096 + 800: 2}[after]
+    assert now == {name: modes.get(name, 0o640) for name in now}
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -26,8 +27,10 @@ from safetensors.numpy import load_file
 
 import vec2emb
 from vec2emb import shardwriter
+from vec2emb.bundle import Bundle
 from vec2emb.errors import BundleError, InputError, OutputError, UsageError
 from vec2emb.publishing import CONFIG, MODEL, VOCAB
+from vec2emb.rowfile import RowFile
 
 SAMPLE = FIXTURES / "glove.6B.50d.sample.txt"  # 250 rows x 50, and two special ones
 SIZE = 24_000  # of a shard: a header of 4,096 bytes and 99 rows of 200
@@ -94,7 +97,10 @@ def test_export_conversion_blocks_and_threads_give_the_same(
     expected = files_of(tmp_path / "exported")
     each = (9_000 - 4096) // (50 * (4 if dtype == "float32" else 2))
     shards = -(-252 // each) + 1
-    assert len(expected) == len(done.files) + 1 == shards + 2
+    assert len(expected) == shards + 2
+    assert done.files.keys() == expected.keys()
+    for name, facts in done.files.items():
+        assert (facts["bytes"], facts["sha256"]) == (len(expected[name]), hashlib.sha256(expected[name]).hexdigest())
     assert done.notes == [f"{shards} shards of at most 9,000 bytes"]
     for threads in ways(monkeypatch, blocks=("64", ""), threads=(1, 3)):
         report = vec2emb.convert(
@@ -102,7 +108,7 @@ def test_export_conversion_blocks_and_threads_give_the_same(
         )
         assert files_of(tmp_path / "many") == expected
     assert report.bytes == sum(len(data) for name, data in expected.items() if name.startswith("shard"))
-    assert report.bytes + len(expected[VOCAB]) == done.bytes
+    assert done.bytes == sum(map(len, expected.values()))
     assert (report.shards, report.model_path) == (shards, None)
     rehearsed = vec2emb.convert(SAMPLE, None, dry_run=True, shard_size=9_000, **options)
     assert (rehearsed.shards, rehearsed.bytes) == (report.shards, report.bytes)
@@ -149,6 +155,115 @@ def test_positions_have_a_shard_of_their_own(made: Path, tmp_path: Path) -> None
     assert len(list((tmp_path / "longer").glob("shard-*"))) == 4
     found = vec2emb.verify(tmp_path / "longer", rebuild=SAMPLE)
     assert found.ok, str(found)
+
+
+def test_a_shard_of_positions_may_be_larger(made: Path, tmp_path: Path) -> None:
+    vec2emb.attach_positions(made / "one", "sinusoidal", 120, output=tmp_path / "one")
+    done = vec2emb.export(tmp_path / "one", "shards", tmp_path / "many", shard_size=SIZE)
+    assert done.notes == ["4 shards of at most 24,000 bytes, but for that of positions"]
+    sizes = [done.files[shard(number)]["bytes"] for number in (1, 2, 3, 4)]
+    assert sizes == [4096 + rows * 200 for rows in (99, 99, 54, 120)]
+
+
+@pytest.mark.parametrize("positions", [False, True], ids=["words", "positions"])
+def test_no_row_is_one_shard(tmp_path: Path, positions: bool) -> None:
+    options: dict[str, Any] = {"positions": "sinusoidal", "max_positions": 4} if positions else {}
+    _, warned = collected(
+        lambda: vec2emb.convert(
+            SAMPLE, tmp_path / "b", only=["zyzzyva"], pad=None, unk=None, shard_size="1MB", **options
+        )
+    )
+    assert [warning.code for warning in warned] == ["absent-words"]
+    vec2emb.save(tmp_path / "one", [], np.zeros((0, 50)))
+    if positions:
+        vec2emb.attach_positions(tmp_path / "one", "sinusoidal", 4)
+    vec2emb.export(tmp_path / "one", "shards", tmp_path / "exported", shard_size="1MB")
+    for name in ("b", "exported"):
+        files = files_of(tmp_path / name)
+        assert set(files) == {shard(1), *([shard(2)] if positions else []), VOCAB, CONFIG}
+        assert json.loads(files[CONFIG])["files"][shard(1)]["rows"] == [0, 0]
+        [weight] = load_file(tmp_path / name / shard(1)).values()
+        assert weight.shape == (0, 50)
+        table = vec2emb.load(tmp_path / name)
+        assert (len(table), table.vectors.shape, table.rows(0, 0).shape) == (0, (0, 50), (0, 50))
+        assert (table.positions is not None) == positions
+        assert vec2emb.verify(tmp_path / name).ok
+        vec2emb.convert(SAMPLE, tmp_path / name, shard_size=SIZE, if_exists="replace")
+        assert len(vec2emb.load(tmp_path / name)) == 252
+    told = collected(
+        lambda: vec2emb.convert(
+            SAMPLE, None, dry_run=True, only=["zyzzyva"], pad=None, unk=None, shard_size="1MB", **options
+        )
+    )[0]
+    assert (told.shards, told.bytes) == ((2, 2 * 4096 + 4 * 200) if positions else (1, 4096))
+
+
+# Memory.
+
+
+def resident(folder: Path) -> int:
+    """Bytes of a folder's files that are mapped and in memory, as the system counts them."""
+    ours = re.escape(os.fsencode(folder)) + rb"[^\n]*\n(?:(?!Rss:)[^\n]*\n)*Rss: *(\d+) kB"
+    return 1024 * sum(map(int, re.findall(ours, Path("/proc/self/smaps").read_bytes())))
+
+
+counted = pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="the system does not count it")
+
+
+def large(output: Path, **options: Any) -> Path:
+    """3 MiB of rows."""
+    vectors = np.ones((768, 1024), np.float32)
+    vec2emb.convert((vectors, [f"w{i}" for i in range(768)]), output, pad=None, unk=None, **options)
+    return output
+
+
+@counted
+@pytest.mark.parametrize("size", [None, 4096 + (5 << 18)], ids=["one", "shards"])
+def test_what_is_read_in_pieces_does_not_stay_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int | None
+) -> None:
+    """1 MiB is in memory when it is handed out or hashed, and what the system maps around it."""
+    opened, seen, sha256 = Bundle(large(tmp_path, shard_size=size)), [], hashlib.sha256
+    for _ in opened.pieces():
+        seen.append(resident(tmp_path))
+
+    class Watched:
+        def __init__(self) -> None:
+            self.digest = sha256()
+
+        def update(self, data: bytes) -> None:
+            seen.append(resident(tmp_path))
+            self.digest.update(data)
+
+        def hexdigest(self) -> str:
+            return self.digest.hexdigest()
+
+    monkeypatch.setattr(hashlib, "sha256", Watched)
+    opened.check_sum()
+    assert len(seen) >= 3 + 4
+    assert 1 << 19 < max(seen) < 3 << 19
+
+
+@counted
+def test_a_table_that_is_copied_does_not_stay_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, seen = large(tmp_path / "old"), list[int]()
+    for kind in (RowFile, shardwriter.ShardedRows):
+
+        def watched(rows: RowFile, *what: Any, real: Any = kind._write) -> None:
+            seen.append(resident(old))
+            real(rows, *what)
+
+        monkeypatch.setattr(kind, "_write", watched)
+    for copy in (
+        lambda: vec2emb.extend(old, tmp_path / "a", tokens=["x"], missing="mean"),
+        lambda: vec2emb.attach_positions(old, "learned", 4, scale="match-positions", output=tmp_path / "b"),
+        lambda: vec2emb.export(old, "shards", tmp_path / "c"),
+        lambda: vec2emb.load(old).save(tmp_path / "d"),
+    ):
+        seen.clear()
+        collected(copy)
+        assert len(seen) >= 3
+        assert 1 << 19 < max(seen) < 3 << 19
 
 
 def test_joined_again(made: Path, tmp_path: Path) -> None:
@@ -503,7 +618,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert files_of(tmp_path / "many") == files_of(tmp_path / "shards")
     done = run("export", "one", "--to", "shards", "-o", "shards", "--if-exists", "replace", "--json")
     facts = json.loads(done.stdout)
-    assert (facts["format"], len(facts["files"]), facts["files"][shard(1)]["bytes"]) == ("shards", 2, 4096 + 252 * 200)
+    assert (facts["format"], len(facts["files"]), facts["files"][shard(1)]["bytes"]) == ("shards", 3, 4096 + 252 * 200)
     assert run("convert", SAMPLE, "-o", "x.safetensors", "--shard-size", "24KB").returncode == 2
     done = run("convert", "-", "-o", "piped", "--shard-size", "24KB", "--quiet", stdin=SAMPLE.read_bytes())
     assert json.loads((tmp_path / "piped" / CONFIG).read_text())["source"]["bytes"] == SAMPLE.stat().st_size

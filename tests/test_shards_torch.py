@@ -74,6 +74,15 @@ def test_consolidated(bundles: Path, tmp_path: Path) -> None:
     assert same(joined["weight"], weight_of(bundles / "one"))
 
 
+def test_no_row(tmp_path: Path) -> None:
+    vec2emb.save(tmp_path / "none", [], np.zeros((0, 50)))
+    vec2emb.export(tmp_path / "none", "shards", tmp_path / "shards")
+    expected = torch.empty(0, 50)
+    assert same(loaded_by_torch(tmp_path / "shards", {"weight": expected})["weight"], expected)
+    assert same(consolidated(tmp_path / "shards", tmp_path / "joined", ["weight"])["weight"], expected)
+    assert load_embedding(tmp_path / "shards").weight.shape == (0, 50)
+
+
 def run_ranks(folder: Path, count: int) -> None:
     """Run `count` ranks, each a process, on the shards in a folder."""
     script = Path(__file__).with_name("ranks.py")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import random
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +60,7 @@ def test_a_whole_bundle_passes(tmp_path: Path) -> None:
         "sha256 of vec2emb.json",
         "the vocabulary is unique and belongs to the table",
         "the padding row is zero",
-        "records of special, missing and other rows fit the table",
+        "records of special tokens fit the table",
     ]
 
 
@@ -114,12 +116,12 @@ def test_a_changed_record_is_found_though_its_hash_fits(small: Path, tmp_path: P
         return vec2emb.verify(bundle, rebuild=small)
 
     assert judge().ok
-    records = "records of special, missing and other rows fit the table"
+    records = "records of special tokens fit the table"
     assert failed(judge(rows=9)) == ["the files belong together"]
     assert failed(judge(specials=[{**good["specials"][0], "id": 3}, good["specials"][1]])) == [records]
     assert failed(judge(specials=[{**good["specials"][0], "token": "the"}, good["specials"][1]])) == [records]
-    assert failed(judge(missing={"init": "normal", "rows": [[3, 90]]})) == [records]
-    assert failed(judge(missing=None)) != []
+    assert failed(judge(missing={"init": "normal", "rows": [[3, 90]]})) == ["the files belong together"]
+    assert failed(judge(missing=None)) == ["rebuilt vec2emb.json is the same"]
     assert failed(judge(fallbacks=[[2, "x"]])) == ["rebuilt vec2emb.json is the same"]
     assert failed(judge(source={**good["source"], "rows": 3})) == ["rebuilt vec2emb.json is the same"]
 
@@ -286,6 +288,24 @@ def test_another_name_and_compression_are_noted(tmp_path: Path) -> None:
         f"source bytes: '{packed.stat().st_size}' now, recorded '{GLOVE.stat().st_size}'",
         "source compression: 'gzip' now, recorded 'none'",
     ]
+
+
+def test_a_member_may_be_unpacked(tmp_path: Path) -> None:
+    """Both ways to check take the file that was in the archive."""
+    with zipfile.ZipFile(tmp_path / "both.zip", "w") as archive:
+        archive.write(GLOVE, "a.txt")
+        archive.writestr("b.txt", SMALL)
+    bundle = converted(tmp_path / "both.zip", tmp_path / "b", member="a.txt")
+    found = vec2emb.verify(bundle, source=GLOVE, rebuild=GLOVE)
+    assert found.ok, str(found)
+    assert [note for note in found.notes if "member" in note] == [
+        "source member: 'None' now, recorded 'a.txt'",
+        "option member: 'None' now, recorded 'a.txt'",
+    ]
+    assert vec2emb.verify(bundle, source=tmp_path / "both.zip").ok
+    with pytest.raises(UsageError) as caught:  # its first bytes are gone
+        vec2emb.verify(bundle, source=io.BytesIO(GLOVE.read_bytes()))
+    assert caught.value.code == "member-without-archive"
 
 
 def test_any_other_row_is_found(tmp_path: Path) -> None:

@@ -20,12 +20,10 @@ from .positionplan import PositionPlan
 from .positions import Facts, facts, resize
 from .publishing import CONFIG
 from .report import announce
-from .rowfile import PIECE
 from .shards import open_checkpoint
 from .signatures import typed
-from .table import OF_FILES, raw_rows, stored_positions, stored_rows
+from .table import OF_FILES, rows_of_source, stored_positions
 from .targets import target_of
-from .trainrows import rows_of_file
 from .urls import is_url, plain
 
 if TYPE_CHECKING:
@@ -291,20 +289,13 @@ def _rewrite(bundle: Pathish, output: Pathish | None, if_exists: str, decide: An
         config, facts = opened.config, opened.facts
         dim, rows = facts["dim"], facts["rows"]
         entrance = decide(opened)
-        ranges = rows_of_file(config["specials"], (config.get("missing") or {}).get("rows", []), rows)
-        step_rows = max(1, PIECE // (4 * dim))
-        blocks = (
-            stored_rows(opened, at, min(at + step_rows, stop)).tobytes()
-            for start, stop in ranges
-            for at in range(start, stop, step_rows)
-        )
-        entrance = entrance.measure(blocks, dim)
+        entrance = entrance.measure(rows_of_source(opened), dim)
         own = {name: facts.get(name) for name in ("padding_idx", "train", "unk_idx")}
         details = {name: value for name, value in config.items() if name not in {*facts, *OF_FILES}}
         details |= {**entrance.details(), "steps": [*(config.get("steps") or []), step]}
         with BundleWriter(publication, dim, facts["dtype"], stored=True, shard_size=config.get("shard_size")) as writer:
-            for at in range(0, rows, step_rows):
-                writer.rows.write(at, raw_rows(opened, at, min(at + step_rows, rows)).tobytes())
+            for at, stored in opened.pieces():
+                writer.rows.write(at, stored)
             writer.write_vocabulary([bytes(vocab.blob)])
             written = writer.finish(rows, {**own, **entrance.facts()}, details, entrance.tensors())
         found = tuple(filter(None, [entrance.warning(target.label)]))

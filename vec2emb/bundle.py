@@ -24,7 +24,8 @@ from .errors import BundleError, InputError, OutputError, UsageError, shown
 from .publishing import CONFIG, MODEL, VOCAB, Target
 from .sharding import begins_with, is_shard_name, listing_sha256, shards_of
 from .tablefiles import Stretch, TableFile, TableFiles
-from .tensorfile import TensorInfo
+from .tensorfile import PIECE, TensorInfo
+from .trainrows import missing_rows
 from .urls import is_url, label_of, plain
 
 if TYPE_CHECKING:
@@ -136,10 +137,22 @@ class Bundle:
             return None
         return self._position_file.stretch(self._positions, 0, self._positions.shape[0])
 
+    @property
+    def width(self) -> int:
+        """Bytes of a row of the word table."""
+        return self.tensor.shape[1] * DTYPES[self.facts["dtype"]][1]
+
     def stored_bytes(self, row: int, count: int) -> bytes:
         """Rows of the table as they are stored."""
-        width = (self.tensor.stop - self.tensor.start) // self.tensor.shape[0]
+        width = self.width
         return b"".join(data[at : at + rows * width] for data, at, rows in self.stretches(row, row + count))
+
+    def pieces(self) -> Iterator[tuple[int, bytes]]:
+        """The whole table, about 1 MiB at a time: first row, and rows as they are stored; no other stays in memory."""
+        step = max(1, PIECE // self.width)
+        for row in range(0, self.tensor.shape[0], step):
+            yield row, self.stored_bytes(row, min(step, self.tensor.shape[0] - row))
+            self.release()
 
     def tables(self) -> list[TableFile]:
         """The files of all tables, that of positions included."""
@@ -160,11 +173,8 @@ class Bundle:
         Raises:
             BundleError: a file is not the one that was written.
         """
-        import hashlib
-
         for file in self.tables():
-            expected, actual = file.recorded["sha256"], hashlib.sha256(file.data).hexdigest()
-            file.release()
+            expected, actual = file.recorded["sha256"], file.sha256()
             if actual != expected:
                 raise BundleError(
                     "bundle-damaged", "the tensors are not those that were written", path=self.label,
@@ -225,7 +235,7 @@ class Bundle:
     def _find_table(self) -> TensorInfo:
         facts, tensor = self.facts, self._whole()
         rows, dim = facts.get("rows"), facts.get("dim")
-        if tensor is None or tensor.shape != (rows, dim):
+        if tensor is None or tensor.shape != (rows, dim) or not dim:
             raise self._damaged("the table is not as its metadata say", f"{rows} x {dim}", str(tensor and tensor.shape))
         dtype = facts.get("dtype")
         if not isinstance(dtype, str) or dtype not in DTYPES or DTYPES[dtype][0] != tensor.dtype:
@@ -293,11 +303,12 @@ class Bundle:
                     str(self.facts.get(name)),
                     shown(str(self.config.get(name))),
                 )
-        ranges, single = self.config.get("train_rows"), self.config["train"] in ("new", "rows")
-        if single != (ranges is not None) or (ranges and ranges[-1][1] > self.facts["rows"]):
+        if (self.config.get("train_rows") is None) == (self.config["train"] in ("new", "rows")):
             raise self._damaged(
-                "the rows that train are none", f"ranges up to {self.facts['rows']}", shown(str(ranges))
-            )
+                f"{CONFIG} contradicts itself about the rows that train", "train_rows, if train is new or rows",
+                f"{self.config['train']}, {shown(str(self.config.get('train_rows')))}",
+            )  # fmt: skip
+        self._check_rows()
         sizes = [(file.path, file.recorded["bytes"]) for file in self.tables()]
         for path, recorded in [*sizes, (self.target.paths[VOCAB], vocab_bytes)]:
             try:
@@ -306,6 +317,23 @@ class Bundle:
                 raise self._damaged(f"{os.path.basename(path)} is missing", "the file", "none") from None
             if size != recorded:
                 raise self._damaged(f"{os.path.basename(path)} has another size", f"{recorded} bytes", str(size))
+
+    def _check_rows(self) -> None:
+        """Refuse records of rows that the table does not have."""
+        config, rows = self.config, self.facts["rows"]
+        fallbacks = config.get("fallbacks") or []  # which rise
+        named = {
+            "specials": [[special["id"], special["id"] + 1] for special in config["specials"]],
+            "train_rows": config.get("train_rows") or [],
+            "missing": missing_rows(config),
+            "fallbacks": [[row, row + 1] for row, _ in (*fallbacks[:1], *fallbacks[-1:])],
+            "extensions": [one for step in config.get("extensions") or [] for one in (step["rows"], *step["missing"])],
+        }
+        for name, ranges in named.items():
+            for start, stop in ranges:
+                if not 0 <= start < stop <= rows:
+                    row = start if start < 0 else stop - 1
+                    raise self._damaged(f"{name} of {CONFIG} has a row that is none", f"0 <= row < {rows}", str(row))
 
     def _damaged(self, message: str, expected: str, found: str) -> BundleError:
         return BundleError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, get_args
 
 from .errors import BundleError, shown
@@ -49,7 +50,7 @@ def read_config(target: Target) -> dict[str, Any]:
 
 def _is_special(entry: object) -> bool:
     kinds: dict[str, type] = {"token": str, "id": int, "role": str, "init": str}
-    return isinstance(entry, dict) and all(isinstance(entry.get(name), kind) for name, kind in kinds.items())
+    return isinstance(entry, dict) and all(type(entry.get(name)) is kind for name, kind in kinds.items())
 
 
 def _are_positions(value: Any) -> bool:
@@ -79,7 +80,17 @@ def _is_scale(value: object) -> bool:
 
 
 def _is_missing(value: object) -> bool:
-    return value is None or (isinstance(value, dict) and are_ranges(value.get("rows")))
+    if not isinstance(value, dict):
+        return value is None
+    return are_ranges(value.get("rows")) and isinstance(value.get("init"), str | None)
+
+
+def _are_fallbacks(value: object) -> bool:
+    """Whether they are rising rows, each with a spelling."""
+    if not isinstance(value, list):
+        return value is None
+    shapes = {(type(pair), *map(type, pair if isinstance(pair, list) else ())) for pair in value}
+    return shapes <= {(list, int, str)} and all(one[0] < other[0] for one, other in pairwise(value))
 
 
 def _is_extension(value: object) -> bool:
@@ -100,6 +111,7 @@ _SHAPES: dict[str, Callable[[Any], bool]] = {
     "train": lambda value: value in ("all", "none", "new", "rows"),
     "train_rows": lambda value: value is None or are_ranges(value),
     "missing": _is_missing,
+    "fallbacks": _are_fallbacks,
     "extensions": lambda value: value is None or (isinstance(value, list) and all(map(_is_extension, value))),
     "key_style": lambda value: value is None or (isinstance(value, str) and value in STYLES),
     "tied_head": lambda value: value is None or isinstance(value, str),

@@ -92,13 +92,14 @@ class BundleWriter:
         self._dim = dim
         self._dtype = dtype
         self._shard_size = shard_size
-        self._open: list[int] = []
         self._vocabulary = 0, ""  # its bytes and their sha256
         label = publication.target.label
-        with writing(label):
+        with writing(label), contextlib.ExitStack() as self._open:
             self._table = self._create_table(label)
+            self._open.callback(self._table.close)
             cast = not stored and dtype != "float32"
             self.rows = RowFile(self._create(SCRATCH), 0, dim, label) if cast else self._table
+            self._open = self._open.pop_all()  # from here on they stay open
 
     def _create_table(self, label: str) -> RowFile:
         """Where rows of the stored type go."""
@@ -120,9 +121,7 @@ class BundleWriter:
 
     def close(self) -> None:
         """Close all files; what is written stays unpublished."""
-        self._table.close()
-        while self._open:
-            os.close(self._open.pop())
+        self._open.close()
 
     def waiting_rows(self) -> RowFile:
         """A file for float32 rows whose place in the table is not known yet."""
@@ -225,7 +224,7 @@ class BundleWriter:
 
     def _create(self, name: str) -> int:
         descriptor = os.open(self._publication.path(name), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        self._open.append(descriptor)
+        self._open.callback(os.close, descriptor)
         return descriptor
 
     def _cast(self, count: int) -> None:

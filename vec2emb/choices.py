@@ -19,6 +19,8 @@ DUPLICATES = ("first", "last", "error")
 BAD_ROWS = ("error", "skip")
 NONFINITE = ("error", "keep", "zero")
 SPECIALS_AT = ("start", "end")
+MISSING = ("normal", "mean", "zeros", "uniform", "subword", "error")
+NEW_MISSING = tuple(policy for policy in MISSING if policy != "subword")  # of words that a bundle gains
 IF_EXISTS = ("error", "replace", "keep")  # of a bundle
 REPLACE = ("error", "replace")  # of any other output
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import shown
+from .trainrows import missing_rows
 from .vocab_tokens import other_forms
 
 if TYPE_CHECKING:
@@ -124,21 +125,22 @@ def explain_word(word: str, vocab: Vocabulary, config: dict[str, Any], *, from_f
 
 def _origin(row: int, config: dict[str, Any], from_file: bool) -> tuple[str, str]:
     special = next((special for special in config.get("specials", []) if special["id"] == row), None)
-    if special is not None:
-        return "special", _of_special(special, config)
     extensions = config.get("extensions") or []
     step = next((one for one in extensions if one["rows"][0] <= row < one["rows"][1]), None)
+    if special is not None:
+        return "special", _of_special(special, config, step)
     if step is not None:
         return _of_added(row, step, config)
-    fallbacks: list[list[Any]] = config.get("fallbacks", [])
+    fallbacks: list[list[Any]] = config.get("fallbacks") or []
     at = bisect_left(fallbacks, row, key=lambda pair: pair[0])
     if at < len(fallbacks) and fallbacks[at][0] == row:
         spelling = fallbacks[at][1]
         return "fallback", f"the row of {shown(spelling)}, since the file lacks the word as it stands{_treated(config)}"
-    missing = config.get("missing", {"init": None, "rows": []})
-    at = bisect_right(missing["rows"], row, key=lambda pair: pair[0]) - 1
-    if at >= 0 and row < missing["rows"][at][1]:
-        return "initialised", f"not in the file; {_made(missing['init'], config)}"
+    missing = missing_rows(config)
+    at = bisect_right(missing, row, key=lambda pair: pair[0]) - 1
+    if at >= 0 and row < missing[at][1]:
+        # What is recorded beside the rows may be of all of them, those of extensions included.
+        return "initialised", f"not in the file; {_made(_policy(config) or config['missing'].get('init'), config)}"
     if not config:
         return ("file", "the row of the file as it is") if from_file else ("given", "the row that was given")
     if config.get("source") is None:
@@ -146,9 +148,13 @@ def _origin(row: int, config: dict[str, Any], from_file: bool) -> tuple[str, str
     return "file", f"the row of the file{_treated(config) or ' as it is'}"
 
 
-def _of_special(special: dict[str, Any], config: dict[str, Any]) -> str:
+def _of_special(special: dict[str, Any], config: dict[str, Any], step: dict[str, Any] | None) -> str:
+    """Of a special token; `step` is the extension that added it."""
     role, init = special["role"], special["init"]
     name = "a special token" if role == "special" else f"the {role} token"
+    if step is not None:
+        copied = f"the row of {shown(init.removeprefix('token:'))}" if init.startswith("token:") else None
+        return f"{name}, added; {copied or _made(init, step)}"
     if init == "file":
         return f"{name}; the file's own row{_treated(config)}"
     if init == "given":
@@ -163,12 +169,20 @@ def _of_added(row: int, step: dict[str, Any], config: dict[str, Any]) -> tuple[s
     name = shown(step["source"]["name"]) if step["source"] else None
     if any(start <= row < stop for start, stop in step["missing"]):
         lacking = f"not in {name}; " if name else ""
-        return "initialised", f"added; {lacking}{_made(step['options']['missing'], step)}"
+        return "initialised", f"added; {lacking}{_made(_policy(step), step)}"
     return "file", f"added; the row of {name}{_treated({**config, 'options': step['options']}) or ' as it is'}"
 
 
-def _made(init: str, config: dict[str, Any]) -> str:
-    seed = f", seed {config['options'].get('seed', 0)}" if init in ("normal", "uniform") else ""
+def _policy(record: dict[str, Any]) -> str | None:
+    """How a conversion or an extension set the rows that no source gave, by its own options."""
+    policy = record.get("options", {}).get("missing")
+    return policy if isinstance(policy, str) else None
+
+
+def _made(init: str | None, record: dict[str, Any]) -> str:
+    if init is None:
+        return "how it was set is not recorded"
+    seed = f", seed {record['options'].get('seed', 0)}" if init in ("normal", "uniform") else ""
     return f"{_INITS.get(init, init)}{seed}"
 
 

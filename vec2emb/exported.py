@@ -17,7 +17,7 @@ class Export:
         rows, dim: its rows, and values a row.
         dtype: of its values; None where it holds none.
         dropped: special tokens that were left out.
-        bytes: of the file, or of all files of the folder.
+        bytes: of the file, or of all files of the folder together.
         sha256: of the file; of shards what `sha256sum shard-* | sha256sum` prints; None for another folder.
         files: of a folder, each file with its bytes and sha256; empty for a file.
         read_back: whether it was read back and is the same to the bit.

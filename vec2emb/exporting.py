@@ -19,6 +19,7 @@ from .layouts.vectors import VECTORS, check_tokens, needs_options, options_to_re
 from .layouts.words import write_vocab_json
 from .packing import compression_of, packed
 from .progress import Progress, ProgressLike, progress_of
+from .publishing import CONFIG
 from .resharding import write_shards
 from .sharding import SIZE, shards_of
 from .signatures import typed
@@ -61,7 +62,8 @@ def export(
         specials: `keep` the rows of the special tokens, or `drop` them; folders and shards need them.
         normalize_module: of a folder: texts are scaled to length 1 at the end.
         model_card: of a folder: write README.md from the source and the licence that are recorded.
-        shard_size: of shards, the largest that a file may be, as a number of bytes or as `5GB`, which is the default.
+        shard_size: of shards, the largest that one of words may be, as a number of bytes or as `5GB`, which is the
+            default.
         if_exists: raise an `error` where a file or an earlier export stands already, or `replace` it. README.md and
             .gitattributes of a folder stay; a folder with any other foreign file is never replaced.
         progress: True for the usual display, or a function of (bytes done, bytes in all).
@@ -82,6 +84,8 @@ def export(
     if shard_size is not None:
         raise UsageError("shard-size-alone", f"{to} is not cut into shards", hint="--to shards")
     opened, vocab = open_bundle(bundle)
+    if to != "vocab-json":  # which has no row of the table
+        opened.check_sum()
     part = Part(opened, vocab, specials == "drop")
     compression = "none" if to in FOLDERS or to == "npz" else compression_of(label)
     done = Export(label, to, compression, part.rows, part.dim, part.dropped)
@@ -170,10 +174,16 @@ def _export_shards(
 ) -> Export:
     config = write_shards(bundle, label, shard_size, if_exists, progress)
     done = Export(label, "shards", "none", config["rows"], config["dim"], 0)
-    done.dtype, done.files, done.read_back = config["dtype"], config["files"], True
+    size, digest = _size_and_hash(os.path.join(label, CONFIG))
+    done.files = {**config["files"], CONFIG: {"bytes": size, "sha256": digest}}
+    done.dtype, done.read_back = config["dtype"], True
     done.bytes, done.sha256 = sum(facts["bytes"] for facts in done.files.values()), table_sha256(config)
-    shards = len(shards_of(config))
-    done.notes.append(f"{shards:,} shard{'' if shards == 1 else 's'} of at most {config['shard_size']:,} bytes")
+    shards = shards_of(config)
+    larger = max(config["files"][name]["bytes"] for name in shards) > config["shard_size"]
+    done.notes.append(
+        f"{len(shards):,} shard{'' if len(shards) == 1 else 's'} of at most {config['shard_size']:,} bytes"
+        f"{', but for that of positions' if larger else ''}"
+    )
     return done
 
 

@@ -8,20 +8,18 @@ from typing import Any
 
 from .bundle import Bundle, compare_with_existing, open_bundle
 from .bundlewriter import BundleWriter, Tensors
-from .choices import check_choice
+from .choices import NEW_MISSING, check_choice
 from .errors import UsageError, Vec2embWarning, VocabularyError, shown
 from .newcomers import FEW, Newcomers
 from .passes import ReadOptions
-from .planning import MISSING
 from .progress import ProgressLike
 from .report import announce
-from .rowfile import PIECE
 from .signatures import typed
 from .sources import SourceLike
 from .special import Special, SpecialLike, arrange
-from .table import OF_FILES, raw_rows, stored_positions
+from .table import OF_FILES, stored_positions
 from .targets import target_of
-from .trainrows import Ranges, TrainLike, TrainRows, new_rows, ranges_of
+from .trainrows import Ranges, TrainLike, TrainRows, missing_rows, new_rows, ranges_of
 from .vocabulary import Vocabulary
 from .wordlist import WordsLike, read_words
 
@@ -86,6 +84,7 @@ def extend(
     encoding_errors: str = "error",
     binary_dtype: str | None = None,
     byte_order: str | None = None,
+    allow_pickle: bool = False,
     duplicates: str = "first",
     bad_rows: str = "error",
     nonfinite: str = "error",
@@ -114,8 +113,8 @@ def extend(
         unk_init: INIT of the unknown token; by default `mean`.
         source: a file of vectors that has the new words, of the same space as the bundle's. A warning says when the
             vectors of words that both have are not the same.
-        member, format, encoding, encoding_errors, binary_dtype, byte_order, duplicates, bad_rows, nonfinite, threads:
-            of the source, as in `convert`.
+        member, format, encoding, encoding_errors, binary_dtype, byte_order: of the source, as in `convert`.
+        allow_pickle, duplicates, bad_rows, nonfinite, threads: likewise.
         unit_norm: scale its rows to length 1; by default as the bundle's were.
         missing: the row of a new word that the source lacks: `normal`, `mean`, `zeros`, `uniform`, or `error`, fitted
             to the bundle's own rows. It must be said where there is no source; with one it is `normal`.
@@ -147,18 +146,18 @@ def extend(
         recorded = opened.config["options"].get("unit_norm") is True if unit_norm is None else unit_norm
         read = ReadOptions(
             format, None, None, bad_rows, nonfinite, recorded, opened.facts["dtype"],
-            encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member,
+            encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, None, allow_pickle,
         )  # fmt: skip
         read.policy()
         new_specials = _special_tokens(asked, old)
         words = _new_words(wanted.vocab if wanted else Vocabulary([]), old, {special.token for special in asked})
         dim, count = opened.facts["dim"], len(old) + len(new_specials) + len(words)
         done = Extension(target.label, len(old), count, dim)
-        done.present = len(asked) + (len(wanted.vocab) if wanted else 0) - done.added
+        done.present = len({special.token for special in asked}.union(wanted.vocab if wanted else ())) - done.added
         shard_size = opened.config.get("shard_size")
         with BundleWriter(publication, dim, opened.facts["dtype"], stored=True, shard_size=shard_size) as writer:
             newcomers = Newcomers(opened, old, new_specials, words, writer.waiting_rows())
-            if source is not None and len(words):
+            if source is not None:
                 newcomers.read(source, read, duplicates)
             newcomers.initialize(missing, seed)
             _describe(done, newcomers, missing, new_specials)
@@ -170,9 +169,8 @@ def extend(
             }  # fmt: skip
             facts, details = _records(opened, old, newcomers, done, train_rows, step)
             announce(done.warnings, strict)
-            size = max(1, PIECE // (4 * dim))
-            for at in range(0, len(old), size):
-                writer.rows.write(at, raw_rows(opened, at, min(at + size, len(old))).tobytes())
+            for at, stored in opened.pieces():
+                writer.rows.write(at, stored)
             for at, rows in newcomers.stored():
                 writer.rows.write(done.first + at, rows)
             writer.write_vocabulary([bytes(old.blob), newcomers.blob()])
@@ -189,6 +187,11 @@ def _check_arguments(tokens: Any, vocab: Any, source: Any, missing: str | None, 
     """The policy for words that no source gives."""
     if tokens is not None and vocab is not None:
         raise UsageError("two-word-lists", "the new words are given twice", expected="--tokens or --vocab")
+    if source is not None and tokens is None and vocab is None:
+        raise UsageError(
+            "source-without-words", "only words take rows from a source, special tokens do not",
+            hint="add --tokens or --vocab, or leave --from out",
+        )  # fmt: skip
     if missing is None:
         if source is None and (tokens is not None or vocab is not None):
             raise UsageError(
@@ -196,7 +199,7 @@ def _check_arguments(tokens: Any, vocab: Any, source: Any, missing: str | None, 
                 expected="--from SOURCE, --missing POLICY, or both",
             )  # fmt: skip
         missing = "normal"
-    check_choice("missing-policy", missing, MISSING)
+    check_choice("missing-policy", missing, NEW_MISSING)
     if type(seed) is not int:
         raise UsageError("seed-range", "seed cannot be so", expected="a whole number", found=repr(seed))
     return missing
@@ -266,12 +269,12 @@ def _records(
     ids = {entry["role"]: entry["id"] for entry in done.specials}
     padding = ids.get("padding", facts["padding_idx"])
     specials = [*config["specials"], *done.specials]
-    old_missing = config.get("missing") or {"init": None, "rows": []}
-    made_rows = _joined([*old_missing["rows"], *step["missing"]])
-    made = {
-        "init": old_missing.get("init") or done.missing_init,
-        "rows": made_rows,
-    }
+    before = missing_rows(config)
+    made_rows = _joined([*before, *step["missing"]])
+    inits = {config["missing"].get("init")} if before else set()
+    if step["missing"]:
+        inits.add(done.missing_init)
+    made = {"init": inits.pop() if len(inits) == 1 else None, "rows": made_rows}
     kind, ranges = _training(opened, old, newcomers, done, train_rows, padding, new_rows(specials, made_rows))
     own = {
         "padding_idx": padding, "unk_idx": ids.get("unknown", facts["unk_idx"]), "train": kind,

@@ -150,8 +150,10 @@ def initial_vector(init: str, token: str, seed: int, statistics: Statistics) -> 
 
     if init == "normal":
         drawn = standard_normal(seed, token, dim)
-    else:
+    elif init == "uniform":
         drawn = math.sqrt(3) * (2 * _uniform(seed, token, dim) - 1)
+    else:
+        raise AssertionError(f"an init {init!r}")  # refused where it was given
     vector = array("f", bytes(4 * dim))
     with np.errstate(over="ignore"):  # whoever asks checks the range
         np.frombuffer(vector, np.float32)[:] = np.asarray(mean) + np.asarray(statistics.deviation) * drawn

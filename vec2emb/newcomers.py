@@ -15,13 +15,12 @@ from .bundlewriter import narrowed
 from .errors import FormatError, InputError, Vec2embWarning, VocabularyError, shown
 from .initialize import Statistics, initial_vector
 from .passes import ReadOptions, open_pass
-from .placement import Placement
-from .rowfile import PIECE, RowFile
+from .rowfile import RowFile
 from .selection import Rules
 from .sources import SourceLike
 from .special import Special
-from .table import stored_rows
-from .trainrows import rows_of_file
+from .table import rows_of_source, stored_rows
+from .trainrows import missing_rows, rows_of_file
 from .vocabulary import Vocabulary
 from .wanted import GivenOrder
 
@@ -53,7 +52,7 @@ class Newcomers:
         self._words = words
         self._file = file
         self._limit = min(largest(bundle.facts["dtype"]), largest("float32"))
-        self._statistics = Statistics(self._old_rows, file.dim)
+        self._statistics = Statistics(lambda: rows_of_source(bundle), file.dim)
         self.missing = list(range(len(specials), len(specials) + len(words)))
         self.source: dict[str, Any] | None = None
         self.warnings: list[Vec2embWarning] = []
@@ -62,7 +61,7 @@ class Newcomers:
         return len(self._specials) + len(self._words)
 
     def read(self, source: SourceLike, options: ReadOptions, duplicates: str) -> None:
-        """Take the rows of words from a file of vectors.
+        """Take the rows of words from a file of vectors, which is only opened if there are none.
 
         Raises:
             InputError: the source is at fault, or its rows have another width.
@@ -75,15 +74,15 @@ class Newcomers:
                     "other-dim", "the source has rows of another width than the bundle", path=label,
                     expected=f"{self._file.dim} values", found=str(dim),
                 )  # fmt: skip
+            if not len(self._words):
+                return
             comparison = _Comparison(self._bundle, self._vocab, self._sample())
             selection = GivenOrder(self._words, [], rules=rules, aside=comparison.tokens)
-            words = RowFile(self._file.descriptor, 4 * dim * len(self._specials), dim, self._bundle.label)
-            placement = Placement(words, selection, None, self._limit)
 
             def take(id: int, rows: memoryview) -> None:
                 known = max(0, min(len(self._words) - id, len(rows) // (4 * dim)))
                 if known:
-                    placement.write(id, rows[: known * 4 * dim])
+                    self._file.write(len(self._specials) + id, rows[: known * 4 * dim])
                 comparison.compare(id + known - len(self._words), rows[known * 4 * dim :])
 
             counts, self.warnings = reading.run(selection, take)
@@ -152,23 +151,13 @@ class Newcomers:
         row = self._vocab.tokens.index(word)
         return array("f", stored_rows(self._bundle, row, row + 1).tobytes())
 
-    def _old_rows(self) -> Iterator[bytes]:
-        """The rows of the bundle that a file gave, float32."""
-        config, dim = self._bundle.config, self._file.dim
-        ranges = rows_of_file(config["specials"], (config.get("missing") or {}).get("rows", []), len(self._vocab))
-        step = max(1, PIECE // (4 * dim))
-        for start, stop in ranges:
-            for at in range(start, stop, step):
-                yield stored_rows(self._bundle, at, min(at + step, stop)).tobytes()
-                self._bundle.release()
-
     def _sample(self) -> list[int]:
         """Some old rows that should be the same in a source of the same vectors; none once they were trained."""
         config = self._bundle.config
         if config.get("trained"):
             return []
         borrowed = {row for row, _ in config.get("fallbacks") or []}
-        ranges = rows_of_file(config["specials"], (config.get("missing") or {}).get("rows", []), len(self._vocab))
+        ranges = rows_of_file(config["specials"], missing_rows(config), len(self._vocab))
         rows = (row for start, stop in ranges for row in range(start, stop) if row not in borrowed)
         return [row for row, _ in zip(rows, range(_SAMPLE), strict=False)]
 

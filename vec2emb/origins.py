@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .bundle import Bundle
-from .trainrows import new_rows
+from .trainrows import missing_rows, new_rows
 
 
 def made_rows(bundle: Bundle) -> set[int]:
@@ -12,7 +12,7 @@ def made_rows(bundle: Bundle) -> set[int]:
     What `vec2emb.save` was given counts as given, but for padding.
     """
     config, padding = bundle.config, bundle.facts.get("padding_idx")
-    made = new_rows(config["specials"], (config.get("missing") or {"rows": []})["rows"])
+    made = new_rows(config["specials"], missing_rows(config))
     rows = {row for start, stop in made for row in range(start, stop)}
     if padding is not None:
         rows.add(padding)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ._kernel.codes import Nonfinite
 from .bundle import largest
@@ -17,10 +17,12 @@ from .progress import ProgressLike, progress_of
 from .report import collect_warnings
 from .selection import Selection
 from .sources import Source, SourceLike, open_source
-from .urls import plain
+from .urls import is_url, plain
 
 if TYPE_CHECKING:
     from .matrices.source import MatrixSource
+
+T = TypeVar("T")
 
 
 class ReadOptions(NamedTuple):
@@ -255,6 +257,24 @@ def open_pass(source: SourceLike, options: ReadOptions) -> Iterator[Pass]:
     opened = Pass(source, options)
     with opened.source:
         yield opened
+
+
+def with_recorded_member(call: Callable[[str | None], T], source: SourceLike, member: str | None) -> T:
+    """Call with the member that a bundle records; without one, if the source is no archive: it may be that member."""
+    try:
+        return call(member)
+    except UsageError as error:
+        if error.code != "member-without-archive" or _is_read_once(source):
+            raise
+    return call(None)
+
+
+def _is_read_once(source: SourceLike) -> bool:
+    """Whether a source has lost its first bytes when it was looked at."""
+    if not isinstance(source, str | os.PathLike):
+        return hasattr(source, "read")
+    path = plain(os.fspath(source))
+    return path == "-" or not (is_url(path) or os.path.isfile(path) or os.path.isdir(path))
 
 
 def check_count(name: str, value: int | None) -> None:

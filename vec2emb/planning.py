@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from ._kernel import TokenIndex
+from .choices import MISSING, check_choice
 from .errors import UsageError, VocabularyError, shown
 from .selection import Rules, Selection
 from .special import Special, SpecialLike, arrange
 from .wordlist import WordList, WordsLike, read_words
-
-MISSING = ("normal", "mean", "zeros", "uniform", "subword", "error")
 
 
 class Plan:
@@ -118,8 +117,7 @@ class Plan:
 
 def check_missing(missing: str, given: bool) -> None:
     """Refuse a policy for missing words that does not exist, or that has nothing to do."""
-    if missing not in MISSING:
-        raise UsageError("missing-policy", "no such policy", expected=" or ".join(MISSING), found=repr(missing))
+    check_choice("missing-policy", missing, MISSING)
     if missing != "normal" and not given:
         raise UsageError("missing-alone", "only words of a vocabulary can be missing", hint="add --vocab FILE")
 

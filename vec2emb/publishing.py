@@ -217,11 +217,7 @@ class Publication:
         """
         target = self.target
         with writing(target.label):
-            for name, path in target.paths.items():
-                if os.path.exists(self.path(name)):
-                    adopt(self.path(name), path)
-            if target.is_folder:
-                adopt(target.hidden, target.path)
+            self._take_after()
             sync(target.hidden)
             if target.is_folder:
                 self._publish_folder()
@@ -238,6 +234,20 @@ class Publication:
                 found=str(error.filename),
                 hint="make it movable; the next run for this target tries again",
             ) from error
+
+    def _take_after(self) -> None:
+        """Give what is written mode and owner of what it replaces: the file of its name, or else the old tensors."""
+        target = self.target
+        shards = _shards_in(target.path) if target.is_folder else []
+        paths = {**target.paths, **{name: os.path.join(target.path, name) for name in shards}}
+        old = {name: path for name, path in paths.items() if os.path.lexists(path)}
+        table = next((old[name] for name in (MODEL, *shards, VOCAB) if name in old), None)
+        for name in (*target.paths, *_shards_in(target.hidden)):
+            like = old.get(name, table)
+            if like is not None and os.path.exists(self.path(name)):
+                adopt(self.path(name), like)
+        if target.is_folder:
+            adopt(target.hidden, target.path)
 
     def _publish_folder(self) -> None:
         target = self.target
@@ -374,6 +384,8 @@ def _free_path(folder: str, name: str) -> str:
 
 def _shards_in(folder: str) -> list[str]:
     """The shards that the settings in a folder list; where there are none yet, all files with such a name."""
+    if not os.path.isdir(folder):
+        return []
     config = _read_config(os.path.join(folder, CONFIG))
     return list(filter(is_shard_name, os.listdir(folder))) if config is None else shards_of(config)
 

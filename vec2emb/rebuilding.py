@@ -13,6 +13,7 @@ from .attaching import repeat_steps
 from .bundle import Bundle, pretty, self_sha256, table_sha256
 from .checklist import Verification
 from .errors import UsageError, Vec2embWarning, shown
+from .passes import with_recorded_member
 from .pipeline import convert
 from .progress import ProgressLike
 from .publishing import CONFIG, MODEL, VOCAB, Target
@@ -20,7 +21,7 @@ from .vocabulary import Vocabulary
 from .wordlist import WordList
 
 # What may be different though the table is the same: how the file is called and packed, and who reads it.
-_PACKING = ("name", "bytes", "compression")
+_PACKING = ("name", "member", "bytes", "compression")
 
 
 def check_rebuilt(
@@ -112,12 +113,11 @@ def _recorded_name(opened: Bundle) -> str:
 
 def _convert(source: str | os.PathLike[str], target: Target, arguments: dict[str, Any]) -> dict[str, Any]:
     """The new vec2emb.json."""
-    try:
-        return convert(source, target.label, **arguments).config
-    except UsageError as error:
-        if error.code != "member-without-archive":
-            raise
-        return convert(source, target.label, **{**arguments, "member": None}).config
+
+    def run(member: str | None) -> dict[str, Any]:
+        return convert(source, target.label, **{**arguments, "member": member}).config
+
+    return with_recorded_member(run, source, arguments.get("member"))
 
 
 def _pairs(opened: Bundle, target: Target) -> list[tuple[str, str, str]]:
@@ -146,7 +146,7 @@ def _compare_config(opened: Bundle, config: dict[str, Any], found: Verification)
     rebuilt = {**config, "source": dict(config["source"]), "options": dict(config["options"])}
     for name in _PACKING:
         _excuse(rebuilt["source"], recorded["source"], name, f"source {name}", found)
-    _excuse(rebuilt["options"], recorded["options"], "member", "member", found)
+    _excuse(rebuilt["options"], recorded["options"], "member", "option member", found)
     _excuse(rebuilt, recorded, "vec2emb_version", "version of vec2emb", found)
     only = recorded["options"].get("only")
     if only is not None:

@@ -187,7 +187,7 @@ class Report:
         """Fill in how many shards there are; after the model, whose positions are one of them."""
         if shard_size is not None:
             each = rows_each(shard_size, HEADER_BYTES, self.dim * DTYPES[self.dtype][1])
-            self.shards = -(-self.rows // each) + (self.positions is not None)
+            self.shards = max(1, -(-self.rows // each)) + (self.positions is not None)
             self.bytes += (self.shards - 1) * HEADER_BYTES
 
     def rows_of_file(self) -> Ranges:

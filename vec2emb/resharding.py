@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
 from .bundle import Bundle, open_bundle
 from .bundlewriter import BundleWriter, Tensors, check_folder
 from .errors import OutputError
 from .progress import ProgressLike, progress_of
-from .rowfile import PIECE
 from .sizes import parse_size
 from .table import OF_FILES, stored_positions
 from .targets import target_of
@@ -51,24 +49,14 @@ def write_shards(
             progress_of(progress, os.path.basename(output)) as show,
         ):
             done = 0
-            for row, _, stored in _pieces(opened):
+            for row, stored in opened.pieces():
                 writer.rows.write(row, stored)
                 done += len(stored)
                 if show is not None:
                     show(done, opened.tensor.stop)
             writer.write_vocabulary([bytes(vocab.blob)])
             written = writer.finish(facts["rows"], own, details, tensors)
-            if any(writer.rows.read(row, count) != stored for row, count, stored in _pieces(opened)):
+            if any(writer.rows.read(row, len(stored) // opened.width) != stored for row, stored in opened.pieces()):
                 raise OutputError("export-misread", "what was written reads otherwise", path=output)
         publication.publish()
     return written
-
-
-def _pieces(opened: Bundle) -> Iterator[tuple[int, int, bytes]]:
-    """The whole table, about 1 MiB at a time: first row, number of rows, and these as they are stored."""
-    rows = opened.tensor.shape[0]
-    step = max(1, PIECE * rows // opened.tensor.stop)
-    for row in range(0, rows, step):
-        count = min(step, rows - row)
-        yield row, count, opened.stored_bytes(row, count)
-        opened.release()

@@ -12,10 +12,11 @@ from .bundle import DTYPES, Bundle
 from .bundlewriter import narrowed
 from .checklist import Verification
 from .errors import shown
-from .passes import ReadOptions, open_pass
+from .passes import Pass, ReadOptions, with_recorded_member
 from .progress import ProgressLike
 from .selection import Rules
 from .sources import SourceLike
+from .trainrows import missing_rows
 from .vocabulary import Vocabulary
 from .wanted import GivenOrder
 
@@ -41,7 +42,8 @@ def check_rows(
     known = {name: recorded[name] for name in ReadOptions._fields if name in recorded}
     own = {"dtype": opened.facts["dtype"], "threads": threads, "progress": progress, "allow_pickle": allow_pickle}
     options = ReadOptions(**{**known, **own})
-    with open_pass(source, options) as reading:
+    reading = with_recorded_member(lambda member: Pass(source, options._replace(member=member)), source, options.member)
+    with reading.source:
         dim, expected = reading.detected.dim, opened.tensor.shape[1]
         if not found.check(f"the dimension is that of {reading.source.label}", dim == expected, f"{dim}"):
             return
@@ -77,11 +79,11 @@ class _Origins:
                 self._take(special["id"], special["init"].removeprefix("token:"))
             elif special["init"] not in ("file", "given"):
                 self.made.add(special["id"])
-        ranges = config.get("missing", {"rows": []})["rows"]
-        self.absent = {row for first, end in ranges for row in range(first, end)} - self.added
+        self.absent = {row for first, end in missing_rows(config) for row in range(first, end)} - self.added
         self.made |= self.absent | self.added
-        self.fallbacks = [row for row, _ in config.get("fallbacks", [])]
-        for row, spelling in config.get("fallbacks", []):
+        fallbacks = config.get("fallbacks") or []
+        self.fallbacks = [row for row, _ in fallbacks]
+        for row, spelling in fallbacks:
             self._take(row, spelling)
         self.taken = {row for rows in self.takers.values() for row in rows}
         self.elsewhere = [token for token in self.takers if token.decode() not in vocab.tokens]

@@ -104,7 +104,7 @@ class ShardedRows(RowFile):
             last].
         """
         facts: list[dict[str, Any]] = []
-        for shard, _, rows in self._places(0, count):
+        for shard, _, rows in list(self._places(0, count)) or [(0, self._base, 0)]:  # of no rows, too, the names stay
             size, first = rows * self._width, shard * self._each
             tensors = {key: TensorInfo(dtype, (rows, self.dim), 0, size)}
             self._put_header(shard, tensors, {**metadata, **sharding_metadata([key], first)}, size)

@@ -11,6 +11,8 @@ from .errors import BundleError, InputError, UsageError, shown
 from .matrices.recognition import kind_of
 from .signatures import typed
 from .targets import target_of
+from .tensorfile import PIECE
+from .trainrows import missing_rows, rows_of_file
 from .urls import is_url, name_of, plain
 from .vocabulary import Vocabulary
 
@@ -190,9 +192,11 @@ class Table:
         return zip(self.vocab, (row for start, stop in self._pieces() for row in self.rows(start, stop)), strict=True)
 
     def _pieces(self) -> Iterator[tuple[int, int]]:
-        """The rows, about 1 MiB at a time."""
-        step = max(1, (1 << 20) // (4 * self.dim))
-        return ((start, min(start + step, len(self))) for start in range(0, len(self), step))
+        """The rows, about 1 MiB at a time; those before stay in memory only where somebody holds them."""
+        step = max(1, PIECE // (4 * self.dim))
+        for start in range(0, len(self), step):
+            yield start, min(start + step, len(self))
+            self.release()
 
     def __repr__(self) -> str:
         return f"<Table {len(self)} tokens x {self.dim}>"
@@ -219,6 +223,8 @@ class Table:
         """
         from .bundlewriter import BundleWriter
 
+        if self._bundle is not None:
+            self._bundle.check_sum()
         dtype = self.config.get("dtype", "float32") if dtype is None else dtype
         self._refuse_values(largest(dtype), dtype)
         target = target_of(path)
@@ -335,6 +341,16 @@ def raw_rows(bundle: Bundle, start: int = 0, stop: int | None = None) -> NDArray
 def stored_rows(bundle: Bundle, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
     """float32[stop - start, D]: rows of a bundle, all by default; mapped where that is what one of its files stores."""
     return _widened(raw_rows(bundle, start, stop), bundle.tensor.dtype)
+
+
+def rows_of_source(bundle: Bundle) -> Iterator[bytes]:
+    """float32[n, D]: the rows of a bundle that some file of vectors gave, piece by piece; no other stays in memory."""
+    rows, dim = bundle.tensor.shape
+    step = max(1, PIECE // (4 * dim))
+    for start, stop in rows_of_file(bundle.config["specials"], missing_rows(bundle.config), rows):
+        for at in range(start, stop, step):
+            yield stored_rows(bundle, at, min(at + step, stop)).tobytes()
+            bundle.release()
 
 
 def stored_positions(bundle: Bundle) -> NDArray[np.float32] | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .errors import BundleError
 from .filesystem import identity
-from .tensorfile import TensorInfo, read_header, reading
+from .tensorfile import PIECE, TensorInfo, read_header, reading
 
 
 class Stretch(NamedTuple):
@@ -62,6 +62,16 @@ class TableFile:
         """Rows of one of its tensors, counted from that tensor's own first."""
         width = (tensor.stop - tensor.start) // max(1, tensor.shape[0])
         return Stretch(self.data, self.header.data_start + tensor.start + row * width, rows)
+
+    def sha256(self) -> str:
+        """SHA-256 of the file as it is mapped; what was read is given back on the way."""
+        import hashlib
+
+        digest, data = hashlib.sha256(), self.data
+        for at in range(0, len(data), PIECE):
+            digest.update(data[at : at + PIECE])
+            self.release()
+        return digest.hexdigest()
 
     def release(self) -> None:
         """Give back the memory of the mapped file; what is used again is mapped again."""

@@ -123,6 +123,12 @@ def are_ranges(value: object) -> bool:
     return True
 
 
+def missing_rows(config: dict[str, Any]) -> Ranges:
+    """The words that no source gave, of a vec2emb.json or a part of it."""
+    rows: Ranges = (config.get("missing") or {}).get("rows", [])
+    return rows
+
+
 def new_rows(specials: Iterable[dict[str, Any]], missing: Ranges) -> Ranges:
     """The rows that the file did not have: special tokens but for padding, and missing words; rising.
 

@@ -178,6 +178,7 @@ def stream_bundle(path: str) -> Streamed:
     for start in range(0, rows, step):
         stop = min(start + step, rows)
         geometry.add(start, stored_rows(bundle, start, stop), flags[start:stop])
+        bundle.release()
     geometry.finish()
     return Streamed(
         name=name,

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..errors import UsageError
 from ..signatures import typed
 from ..table import Table, load
-from ..trainrows import TrainLike, TrainRows, new_rows
+from ..trainrows import TrainLike, TrainRows, missing_rows, new_rows
 from ..vocabulary import Vocabulary
 from .partly_frozen import PartlyFrozenEmbedding
 from .text import PositionTable, TextEmbedding
@@ -189,7 +189,7 @@ def _plan(
     if plan is None:
         kind, ranges = config.get("train", "all"), config.get("train_rows")
     else:
-        new = new_rows(config.get("specials", ()), (config.get("missing") or {}).get("rows", []))
+        new = new_rows(config.get("specials", ()), missing_rows(config))
         kind, ranges = plan.kind, plan.ranges(len(table), table.padding_idx, new, lambda word: _row(table.vocab, word))
     if kind in ("all", "none"):
         return kind, []
