@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import inspect
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +18,14 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 import vec2emb
+from vec2emb.cli.extend import extend as command
 from vec2emb.errors import InputError, OutputError, UsageError, Vec2embError
 from vec2emb.torch import PartlyFrozenEmbedding, load_embedding, load_text_embedding
 
 GLOVE = FIXTURES / "glove.6B.50d.sample.txt"
 LINES = GLOVE.read_bytes().split(b"\n")[:-1]
 WORDS = [line.split(b" ", 1)[0].decode() for line in LINES]
+NARROW = (np.ones((2, 3)), ["the", "of"])
 FILE_ROWS = np.array([[float(v) for v in line.split(b" ")[1:]] for line in LINES]).astype(np.float32)
 
 
@@ -107,6 +112,32 @@ def test_the_policies_are_fitted_to_the_rows_of_the_file(tmp_path: Path, half: P
     vec2emb.convert(GLOVE, tmp_path / "other", limit=100, seed=3, specials=["w7=normal"])
     same = vec2emb.load(tmp_path / "other")["w7"]
     assert same.tobytes() == vec2emb.load(tmp_path / "normal")["w7"].tobytes()
+
+
+def test_rows_set_in_two_ways_are_told_apart(tmp_path: Path) -> None:
+    """The first conversion, a first and a second extension each have a policy and a seed of their own."""
+    collected(lambda: vec2emb.convert(GLOVE, tmp_path / "b", vocab=["the", "xa"], missing="uniform", seed=1))
+    assert config_of(tmp_path / "b")["missing"] == {"init": "uniform", "rows": [[3, 4]]}
+    more = [
+        ({"tokens": ["xb"], "specials": ["[A]", "[B]=token:the"], "missing": "uniform", "seed": 2}, "uniform"),
+        ({"tokens": ["xc"], "specials": ["[C]=uniform"], "missing": "zeros", "seed": 3}, None),
+        ({"specials": ["[D]"], "seed": 4}, None),
+    ]
+    for options, init in more:
+        extend(tmp_path / "b", tmp_path / "b", if_exists="replace", **options)
+        assert config_of(tmp_path / "b")["missing"]["init"] == init
+    table = vec2emb.load(tmp_path / "b")
+    spread, normal = "drawn evenly over the spread of the file's rows", "drawn from the normal distribution"
+    assert {word: table.explain(word).text for word in table.vocab.tokens[3:]} == {
+        "xa": f"not in the file; {spread}, seed 1",
+        "[A]": f"a special token, added; {normal} of the file's rows, seed 2",
+        "[B]": "a special token, added; the row of 'the'",
+        "xb": f"added; {spread}, seed 2",
+        "[C]": f"a special token, added; {spread}, seed 3",
+        "xc": "added; zeros",
+        "[D]": f"a special token, added; {normal} of the file's rows, seed 4",
+    }
+    check(tmp_path / "b", source=GLOVE)
 
 
 def test_twice_and_in_place(tmp_path: Path, half: Path) -> None:
@@ -323,6 +354,13 @@ def test_values_that_do_not_fit(tmp_path: Path) -> None:
         ({"tokens": ["x"]}, "rows-from-where"),
         ({"tokens": ["x"], "vocab": ["y"], "missing": "zeros"}, "two-word-lists"),
         ({"tokens": ["x"], "missing": "nothing"}, "missing-policy"),
+        ({"tokens": ["x"], "missing": "subword"}, "missing-policy"),
+        ({"tokens": ["x"], "missing": "subword", "source": GLOVE}, "missing-policy"),
+        ({"specials": ["[MASK]"], "source": GLOVE}, "source-without-words"),
+        ({"unk": "[UNK]", "source": "typo.txt"}, "source-without-words"),
+        ({"tokens": ["the"], "source": "typo.txt"}, "not-found"),
+        ({"tokens": ["the"], "specials": ["[MASK]"], "source": "typo.txt"}, "not-found"),
+        ({"tokens": ["the"], "source": NARROW}, "other-dim"),
         ({"tokens": ["x"], "missing": "zeros", "seed": 0.5}, "seed-range"),
         ({"tokens": ["x"], "missing": "zeros", "train_rows": [999]}, "train-rows"),
         ({"tokens": ["x", "x"], "missing": "zeros"}, "duplicate-token"),
@@ -385,7 +423,51 @@ def test_saved_and_trained_bundles_grow(tmp_path: Path) -> None:
     check(tmp_path / "more")
 
 
+def test_what_is_there_is_counted_once(tmp_path: Path, half: Path) -> None:
+    arguments: list[tuple[dict[str, Any], int, int]] = [
+        ({"specials": ["[MASK]"], "tokens": ["[MASK]", "x"]}, 2, 0),
+        ({"specials": ["the"], "tokens": ["the", "of", "x"]}, 1, 2),
+        ({"specials": ["[MASK]", "of"], "tokens": ["the"]}, 1, 2),
+    ]
+    for number, (options, added, present) in enumerate(arguments):
+        done, _ = extend(half, tmp_path / str(number), missing="zeros", **options)
+        assert (done.added, done.present) == (added, present)
+
+
+def test_a_source_that_no_word_needs_is_opened_and_not_recorded(tmp_path: Path, half: Path) -> None:
+    done, warned = extend(half, tmp_path / "new", tokens=["the"], specials=["[MASK]"], source=GLOVE)
+    assert (done.added, done.present, done.source, warned) == (1, 1, None, [])
+    assert config_of(tmp_path / "new")["extensions"][0]["source"] is None
+
+
+def test_an_error_of_writing_names_the_output(tmp_path: Path, half: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(OutputError) as caught:
+        vec2emb.extend(half, tmp_path / "new", tokens=[WORDS[150]], source=GLOVE)
+    assert (caught.value.code, caught.value.path) == ("disk-full", str(tmp_path / "new"))
+
+
 # The command.
+
+
+def test_the_command_has_every_argument() -> None:
+    """What an error tells to give, the command takes."""
+    options = {parameter.name for parameter in command.params}
+    assert options - {"with_json", "quiet", "help"} == inspect.signature(vec2emb.extend).parameters.keys() - {
+        "progress"
+    }
+
+
+def test_the_command_reads_other_encodings(tmp_path: Path, half: Path) -> None:
+    line = "caf\u00e9 " + " ".join(["0.5"] * 50) + "\n"
+    (tmp_path / "v.txt").write_bytes(line.encode("latin-1"))
+    words = ("extend", half, "--tokens", "caf\u00e9", "--from", tmp_path / "v.txt", "-o", tmp_path / "new", "--quiet")
+    done = run(*words, "--encoding", "latin-1")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert vec2emb.load(tmp_path / "new")["caf\u00e9"].tolist() == [0.5] * 50
 
 
 def test_the_command(tmp_path: Path, half: Path) -> None:

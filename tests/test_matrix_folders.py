@@ -225,6 +225,13 @@ def test_files_of_gensim(tmp_path: Path) -> None:
     assert "allow_pickle" not in report.config["options"]
     assert vec2emb.verify(tmp_path / "o", source=tmp_path / "large.kv", allow_pickle=True).ok
     assert not vec2emb.verify(tmp_path / "o", source=tmp_path / "large.kv").ok  # a bundle gives no leave
+    vec2emb.convert(tmp_path / "large.kv", "memory://kv/o", allow_pickle=True, only=["w3", "w40"])
+    assert vec2emb.verify("memory://kv/o", source=tmp_path / "large.kv", allow_pickle=True).ok  # downloaded first
+    vec2emb.extend(tmp_path / "o", tmp_path / "p", tokens=["w5"], source=tmp_path / "large.kv", allow_pickle=True)
+    assert vec2emb.load(tmp_path / "p")["w5"].tobytes() == model["w5"].tobytes()
+    with pytest.raises(InputError) as refused:
+        vec2emb.extend(tmp_path / "o", tmp_path / "q", tokens=["w5"], source=tmp_path / "large.kv")
+    assert refused.value.code == "is-pickle"
     assert vec2emb.read_vectors(tmp_path / "w2v.model", allow_pickle=True).dim == 3
     (tmp_path / "large.kv.vectors.npy").unlink()
     with pytest.raises(InputError) as caught:

@@ -8,7 +8,7 @@ import click
 
 from ..choices import ENCODING_ERRORS, FORMATS
 from ..errors import UsageError
-from .output import HeadedCommand, emit, option, say, tell, warnings_said
+from .output import HeadedCommand, emit, option, reading_options, say, tell, warnings_said
 
 INPUT, CORPUS, GATES, OUTPUT, MACHINE = "Input", "Corpus", "Gates", "Output", "Machine"
 
@@ -31,13 +31,10 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @option(INPUT, "--member", metavar="NAME", help="Of an archive, the member to read.")
-@option(INPUT, "--allow-pickle", is_flag=True,
-        help="Open a .kv or .model of gensim: a pickle, which can run any code.")  # fmt: skip
+@reading_options(INPUT, "allow-pickle")
 @option(INPUT, "--format", type=click.Choice(FORMATS), default="auto",
         show_default=True, help="What a file of vectors is.")  # fmt: skip
-@option(INPUT, "--dim", type=int, metavar="N", help="Values a row, where no header says so.")
-@option(INPUT, "--limit", type=int, metavar="N", help="Read the first N rows only.")
-@option(INPUT, "--encoding", metavar="NAME", default="utf-8", show_default=True, help="Encoding of the tokens.")
+@reading_options(INPUT, "dim", "limit", "encoding")
 @option(INPUT, "--encoding-errors", type=click.Choice(list(ENCODING_ERRORS)), default="error",
         show_default=True, help="What to do at a token, of SOURCE or corpus, that is not in the encoding.")  # fmt: skip
 @option(CORPUS, "--corpus", multiple=True, metavar="PATH",

@@ -6,20 +6,10 @@ from typing import Any
 
 import click
 
-from ..choices import (
-    BAD_ROWS,
-    BINARY_DTYPES,
-    BYTE_ORDERS,
-    DUPLICATES,
-    ENCODING_ERRORS,
-    FORMATS,
-    IF_EXISTS,
-    NONFINITE,
-    SPECIALS_AT,
-)
+from ..choices import DUPLICATES, FORMATS, IF_EXISTS, MISSING, SPECIALS_AT
 from ..errors import UsageError
 from ..keys import PRESETS, STYLES
-from .output import HeadedCommand, emit, option, refuse_both, tell, token, warnings_said
+from .output import HeadedCommand, emit, option, reading_options, refuse_both, tell, token, warnings_said
 
 INPUT, WORDS, ROWS, SPECIALS, OUTPUT, MACHINE = "Input", "Words", "Rows", "Special tokens", "Output", "Machine"
 POSITIONS, TRAINING = "Positions", "Training"
@@ -38,19 +28,11 @@ POSITIONS, TRAINING = "Positions", "Training"
         help="Of an archive, the member to read; of an .npz, the array of vectors.  "
              "[default: its only table, or that of --dim]")  # fmt: skip
 @option(INPUT, "--sha256", metavar="HEX", help="SHA-256 that SOURCE must have, as it lies there.")
-@option(INPUT, "--allow-pickle", is_flag=True,
-        help="Open a .kv or .model of gensim: a pickle, which can run any code.")  # fmt: skip
+@reading_options(INPUT, "allow-pickle")
 @option(INPUT, "--format", type=click.Choice(FORMATS), default="auto",
         show_default=True,
         help="What SOURCE is: word2vec has a header (fastText .vec too), glove has none.")  # fmt: skip
-@option(INPUT, "--dim", type=int, metavar="N", help="Values a row, where no header says so.")
-@option(INPUT, "--limit", type=int, metavar="N", help="Read the first N rows only.")
-@option(INPUT, "--encoding", metavar="NAME", default="utf-8", show_default=True, help="Encoding of the tokens.")
-@option(INPUT, "--encoding-errors", type=click.Choice(list(ENCODING_ERRORS)), default="error",
-        show_default=True, help="What to do at a token that is not in the encoding.")  # fmt: skip
-@option(INPUT, "--binary-dtype", type=click.Choice(BINARY_DTYPES),
-        help="Type of the values of Word2Vec binary.  [default: float32, checked]")  # fmt: skip
-@option(INPUT, "--byte-order", type=click.Choice(BYTE_ORDERS), help="Of the same.  [default: little, checked]")
+@reading_options(INPUT, "dim", "limit", "encoding", "encoding-errors", "binary-dtype", "byte-order")
 @option(WORDS, "--vocab", metavar="FILE",
         help="Line i of FILE is row i; also a vocab.json or tokenizer.json. Padding and unknown keep their lines, "
              "or go in front if FILE has neither.")  # fmt: skip
@@ -63,7 +45,7 @@ POSITIONS, TRAINING = "Positions", "Training"
 @option(WORDS, "--tokenizer", metavar="NAME", default="whitespace", show_default=True,
         help="Of --corpus: whitespace, bert, regex:PATTERN or hf:FILE.")  # fmt: skip
 @option(WORDS, "--field", metavar="NAME", help="Of --corpus, the key or column that holds text.  [default: text]")
-@option(WORDS, "--missing", type=click.Choice(["normal", "mean", "zeros", "uniform", "subword", "error"]),
+@option(WORDS, "--missing", type=click.Choice(MISSING),
         default="normal", show_default=True,
         help="Row of a word of --vocab or --corpus that SOURCE lacks; subword composes it of its n-grams, as a "
              "fastText .bin can.")  # fmt: skip
@@ -74,10 +56,7 @@ POSITIONS, TRAINING = "Positions", "Training"
         help="Lower-case the tokens of SOURCE and --corpus; the lower-case row of SOURCE wins.")  # fmt: skip
 @option(ROWS, "--duplicates", type=click.Choice(DUPLICATES), default="first", show_default=True,
         help="Which row of a token that stands twice.")  # fmt: skip
-@option(ROWS, "--bad-rows", type=click.Choice(BAD_ROWS), default="error", show_default=True,
-        help="What to do at a faulty row.")  # fmt: skip
-@option(ROWS, "--nonfinite", type=click.Choice(NONFINITE), default="error", show_default=True,
-        help="What to do at nan and inf.")  # fmt: skip
+@reading_options(ROWS, "bad-rows", "nonfinite")
 @option(ROWS, "--unit-norm", is_flag=True, help="Scale each row to length 1; rows of zeros stay.")
 @option(
     SPECIALS,

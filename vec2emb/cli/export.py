@@ -28,7 +28,9 @@ from .output import HeadedCommand, emit, option, tell, warnings_said
         help="The file, which .gz, .bz2, .xz and .zst compress, or the folder.")  # fmt: skip
 @option("Output", "--specials", type=click.Choice(["keep", "drop"]), default="keep", show_default=True,
         help="What to do with the special tokens; folders need them.")  # fmt: skip
-@option("Output", "--shard-size", metavar="SIZE", help="Of shards: the largest that a file may be.  [default: 5GB]")
+@option(
+    "Output", "--shard-size", metavar="SIZE", help="Of shards: the largest that one of words may be.  [default: 5GB]"
+)
 @option("Output", "--if-exists", type=click.Choice(REPLACE), default="error", show_default=True,
         help="What to do about a file or an earlier export that is there.")  # fmt: skip
 @option("Folders", "--normalize-module", is_flag=True, help="Scale texts to length 1 at the end.")

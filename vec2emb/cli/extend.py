@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from ..choices import BAD_ROWS, DUPLICATES, FORMATS, IF_EXISTS, NONFINITE
+from ..choices import DUPLICATES, FORMATS, IF_EXISTS, NEW_MISSING
 from ..errors import UsageError
-from .output import HeadedCommand, emit, option, tell, token, warnings_said
+from .output import HeadedCommand, emit, option, reading_options, tell, token, warnings_said
 
 WORDS, ROWS, TRAINING, OUTPUT, MACHINE = "Words", "Rows", "Training", "Output", "Machine"
 
@@ -32,18 +32,17 @@ WORDS, ROWS, TRAINING, OUTPUT, MACHINE = "Words", "Rows", "Training", "Output", 
 @option(WORDS, "--unk-init", type=token, metavar="INIT", help="Row of the unknown token.  [default: mean]")
 @option(ROWS, "--from", "source", metavar="SOURCE",
         help="A file of vectors with rows of the new words, of the same space as BUNDLE's.")  # fmt: skip
-@option(ROWS, "--missing", type=click.Choice(["normal", "mean", "zeros", "uniform", "error"]),
+@option(ROWS, "--missing", type=click.Choice(NEW_MISSING),
         help="Row of a word that SOURCE lacks; needed without SOURCE.  [default: normal]")  # fmt: skip
 @option(ROWS, "--seed", type=int, default=0, show_default=True, help="Seed of the random rows.")
 @option(ROWS, "--member", metavar="NAME", help="Of an archive, the member to read.")
+@reading_options(ROWS, "allow-pickle")
 @option(ROWS, "--format", type=click.Choice(FORMATS), default="auto",
         show_default=True, help="What SOURCE is.")  # fmt: skip
+@reading_options(ROWS, "encoding", "encoding-errors", "binary-dtype", "byte-order")
 @option(ROWS, "--duplicates", type=click.Choice(DUPLICATES), default="first", show_default=True,
         help="Which row of a token that stands twice in SOURCE.")  # fmt: skip
-@option(ROWS, "--bad-rows", type=click.Choice(BAD_ROWS), default="error", show_default=True,
-        help="What to do at a faulty row.")  # fmt: skip
-@option(ROWS, "--nonfinite", type=click.Choice(NONFINITE), default="error", show_default=True,
-        help="What to do at nan and inf.")  # fmt: skip
+@reading_options(ROWS, "bad-rows", "nonfinite")
 @option(ROWS, "--unit-norm/--no-unit-norm", default=None,
         help="Scale rows of SOURCE to length 1.  [default: as those of BUNDLE were]")  # fmt: skip
 @option(TRAINING, "--train-rows", metavar="ROWS", default="added", show_default=True,

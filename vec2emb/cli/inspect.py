@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ..choices import FORMATS
-from .output import HeadedCommand, emit, option, tell, warnings_said
+from .output import HeadedCommand, emit, option, reading_options, tell, warnings_said
 
 
 @click.command(
@@ -17,12 +17,10 @@ from .output import HeadedCommand, emit, option, tell, warnings_said
 @option("Input", "--member", metavar="NAME",
         help="Of an archive, the member to read.  [default: its only table, or that of --dim]")  # fmt: skip
 @option("Input", "--sha256", metavar="HEX", help="SHA-256 that a file of vectors must have, as it lies there.")
-@option("Input", "--allow-pickle", is_flag=True,
-        help="Open a .kv or .model of gensim: a pickle, which can run any code.")  # fmt: skip
+@reading_options("Input", "allow-pickle")
 @option("Input", "--format", type=click.Choice(FORMATS), default="auto",
         show_default=True, help="What a file of vectors is.")  # fmt: skip
-@option("Input", "--dim", type=int, metavar="N", help="Values a row, where no header says so.")
-@option("Input", "--encoding", metavar="NAME", default="utf-8", show_default=True, help="Encoding of the tokens.")
+@reading_options("Input", "dim", "encoding")
 @option("Input", "--count", is_flag=True, help="Read all of a file of vectors, to count rows and find odd ones.")
 @option("Machine", "--json", "with_json", is_flag=True, help="Print the findings as one line of JSON.")
 @option("Machine", "--quiet", is_flag=True, help="No progress.")

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 from click.core import ParameterSource
 
+from ..choices import BAD_ROWS, BINARY_DTYPES, BYTE_ORDERS, ENCODING_ERRORS, NONFINITE
 from ..errors import UsageError, Vec2embError, Vec2embWarning
 
 INTERRUPTED, TERMINATED = 130, 143
@@ -72,6 +73,45 @@ class _HeadedOption(click.Option):
 def option(heading: str, *names: str, **settings: Any) -> Callable[[F], F]:
     """`click.option` under a heading."""
     return click.option(*names, cls=_HeadedOption, heading=heading, **settings)
+
+
+# As every command that reads a file of vectors has them.
+_READING: dict[str, dict[str, Any]] = {
+    "allow-pickle": {
+        "is_flag": True, "help": "Open a .kv or .model of gensim: a pickle, which can run any code.",
+    },
+    "dim": {"type": int, "metavar": "N", "help": "Values a row, where no header says so."},
+    "limit": {"type": int, "metavar": "N", "help": "Read the first N rows only."},
+    "encoding": {"metavar": "NAME", "default": "utf-8", "show_default": True, "help": "Encoding of the tokens."},
+    "encoding-errors": {
+        "type": click.Choice(list(ENCODING_ERRORS)), "default": "error", "show_default": True,
+        "help": "What to do at a token that is not in the encoding.",
+    },
+    "binary-dtype": {
+        "type": click.Choice(BINARY_DTYPES),
+        "help": "Type of the values of Word2Vec binary.  [default: float32, checked]",
+    },
+    "byte-order": {"type": click.Choice(BYTE_ORDERS), "help": "Of the same.  [default: little, checked]"},
+    "bad-rows": {
+        "type": click.Choice(BAD_ROWS), "default": "error", "show_default": True,
+        "help": "What to do at a faulty row.",
+    },
+    "nonfinite": {
+        "type": click.Choice(NONFINITE), "default": "error", "show_default": True,
+        "help": "What to do at nan and inf.",
+    },
+}  # fmt: skip
+
+
+def reading_options(heading: str, *names: str) -> Callable[[F], F]:
+    """Options that say how a file of vectors is read, under a heading, in the order of their names."""
+
+    def decorate(command: F) -> F:
+        for name in reversed(names):
+            command = option(heading, f"--{name}", **_READING[name])(command)
+        return command
+
+    return decorate
 
 
 def refuse_both(name: str, flag: str) -> None:

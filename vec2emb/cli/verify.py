@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .output import HeadedCommand, emit, option, tell, warnings_said
+from .output import HeadedCommand, emit, option, reading_options, tell, warnings_said
 
 
 @click.command(
@@ -15,8 +15,7 @@ from .output import HeadedCommand, emit, option, tell, warnings_said
 @click.argument("bundle")
 @option("Input", "--source", metavar="FILE", help="Compare each row with what its word has in FILE.")
 @option("Input", "--rebuild", metavar="FILE", help="Convert FILE again with the recorded options, and compare bytes.")
-@option("Input", "--allow-pickle", is_flag=True,
-        help="Open a .kv or .model of gensim: a pickle, which can run any code.")  # fmt: skip
+@reading_options("Input", "allow-pickle")
 @option("Machine", "--threads", type=int, metavar="N", help="Workers.  [default: one a core]")
 @option("Machine", "--json", "with_json", is_flag=True, help="Print the checks as one line of JSON.")
 @option("Machine", "--quiet", is_flag=True, help="No progress.")
