@@ -379,7 +379,10 @@ def _locate(path: str) -> Target:
         raise InputError("not-found", "there is no such bundle", path=path)
     else:
         raise InputError(
-            "not-a-bundle", "this is no bundle", path=path, hint="a bundle is a folder or a .safetensors file"
+            "not-a-bundle",
+            "this is no bundle",
+            path=path,
+            hint="a bundle is a folder or a .safetensors file; convert makes one of a file of vectors",
         )
     if not os.path.exists(target.paths[MODEL]) and not os.path.exists(target.paths[CONFIG]):
         raise InputError("not-a-bundle", "this is no bundle", path=path, expected=f"{MODEL} and {CONFIG} in it")
