@@ -195,7 +195,7 @@ def test_a_cache_that_cannot_be_written(
 
     monkeypatch.setattr("vec2emb.fetching.open", full, raising=False)
     for call in (vec2emb.load, vec2emb.verify):
-        error = refusal(lambda: call("memory://a"))  # type: ignore[operator]  # noqa: B023
+        error = refusal(lambda: call("memory://a"))  # noqa: B023
         assert (type(error), error.code) == (OutputError, "disk-full")
     assert list(cache.iterdir()) == []
 

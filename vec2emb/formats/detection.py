@@ -229,12 +229,15 @@ class _Head:
             )
         body = self.head[header.end() + 1 :]
         self._check_header(header, body, read_as.dim)
-        profile = profile_text(body[: body.rfind(b"\n") + 1], body.rfind(b"\n") + 1, 1)
-        if profile and profile[0][3] >= min(width, profile[0][2] - 1) > 0 and not _looks_binary(body):
+        lines = b"" if _looks_binary(body) else self.text[header.end() + 1 :]
+        profile = profile_text(lines, len(lines), SAMPLE_ROWS)
+        # Not the first row alone: a few floats are digits and line feeds.
+        rows_of_text = sum(numerals >= min(width, fields - 1) > 0 for _, _, fields, numerals in profile)
+        if rows_of_text * 2 > len(profile):
             raise FormatError(
                 "is-text",
                 "this is text, not Word2Vec binary",
-                found=shown(body[profile[0][0] : profile[0][1]]),
+                found=shown(lines[profile[0][0] : profile[0][1]]),
                 hint="use --format word2vec",
                 **place,  # type: ignore[arg-type]
             )
