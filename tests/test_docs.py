@@ -10,8 +10,6 @@ import runpy
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
@@ -53,14 +51,11 @@ def runs(block: Block) -> bool:
 
 
 @pytest.fixture(scope="module")
-def processes() -> Iterator[ForkServerContext]:
+def processes() -> ForkServerContext:
     """Makes processes that have torch already, as loading it takes longer than most pages do."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["torch"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OMP_NUM_THREADS", "1")  # several pages run at once, and tables are small
-        forkserver.ensure_running()
-        yield context
+    return context
 
 
 def run_page(page: Path, folder: Path, processes: ForkServerContext) -> None:
