@@ -84,6 +84,23 @@ def using(name: str) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is tried again over the network is tried again at once."""
+    from vec2emb.remote import files, listing
+
+    for module in (files, listing):
+        monkeypatch.setattr(module, "PAUSE", 0.001)
+
+
+@pytest.fixture
+def downloads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of downloads, which are each test's own."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("VEC2EMB_CACHE", str(folder))
+    return folder
+
+
 @pytest.fixture(params=["native", "reference"])
 def kernel(request: pytest.FixtureRequest) -> Iterator[str]:
     """Run the test under each kernel."""

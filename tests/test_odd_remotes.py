@@ -18,20 +18,13 @@ from helpers import FIXTURES
 import vec2emb
 from vec2emb import Vec2embError, cli
 from vec2emb.errors import InputError, OutputError, TryAgainError, UsageError
-from vec2emb.remote import files, listing, open_remote, uploads
+from vec2emb.remote import files, open_remote, uploads
 from vec2emb.remote.facts import Digest, digest_of
 from vec2emb.remote.spooling import spooled
 
+pytestmark = pytest.mark.usefixtures("short_pauses", "downloads")
+
 GLOVE = FIXTURES / "glove.6B.50d.sample.txt"
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Downloads of each test are its own, and nothing waits long."""
-    monkeypatch.setenv("VEC2EMB_CACHE", str(tmp_path / "cache"))
-    for module in (files, listing):
-        monkeypatch.setattr(module, "PAUSE", 0.001)
-    return tmp_path / "cache"
 
 
 @pytest.fixture
@@ -179,16 +172,16 @@ def test_reading_all_is_reading_all(memory: Any, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_cache_that_cannot_be_written(
-    memory: Any, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    memory: Any, downloads: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     vec2emb.convert(GLOVE, "memory://a", limit=3)
-    cache.write_text("a file")
+    downloads.write_text("a file")
     assert cli.run(["similar", "memory://a", "the"]) == 1
     assert capsys.readouterr().err.startswith(
-        f"error[target-exists]: {cache}: the download cannot be written (File exists); "
+        f"error[target-exists]: {downloads}: the download cannot be written (File exists); "
         "set VEC2EMB_CACHE to a folder with room that can be written to"
     )
-    cache.unlink()
+    downloads.unlink()
 
     def full(*_: object) -> Any:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -197,23 +190,23 @@ def test_a_cache_that_cannot_be_written(
     for call in (vec2emb.load, vec2emb.verify):
         error = refusal(lambda: call("memory://a"))  # noqa: B023
         assert (type(error), error.code) == (OutputError, "disk-full")
-    assert list(cache.iterdir()) == []
+    assert list(downloads.iterdir()) == []
 
 
-def test_what_killed_runs_left_is_removed(memory: Any, cache: Path) -> None:
+def test_what_killed_runs_left_is_removed(memory: Any, downloads: Path) -> None:
     vec2emb.convert(GLOVE, "memory://a", limit=3)
     for name in ("part-left", "part-locked", "part-new", "other"):
-        (cache / name / "bundle").mkdir(parents=True)
-        (cache / name / "bundle" / "vocab.txt").write_text("half")
+        (downloads / name / "bundle").mkdir(parents=True)
+        (downloads / name / "bundle" / "vocab.txt").write_text("half")
         age = 3600 if name == "part-new" else 2 * 86_400
-        os.utime(cache / name, (time.time() - age,) * 2)
-    descriptor = os.open(cache / "part-locked", os.O_RDONLY)
+        os.utime(downloads / name, (time.time() - age,) * 2)
+    descriptor = os.open(downloads / "part-locked", os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
         assert len(vec2emb.load("memory://a")) == 5
     finally:
         os.close(descriptor)
-    kept = {path.name for path in cache.iterdir()}
+    kept = {path.name for path in downloads.iterdir()}
     assert kept > {"part-locked", "part-new", "other"}
     assert len(kept) == 4
 

@@ -26,19 +26,15 @@ from web import Served, Web, serving
 import vec2emb
 from vec2emb import Vec2embError, urls
 from vec2emb.errors import CheckError, InputError, SourceError, TryAgainError, UsageError
-from vec2emb.remote import files, listing, open_remote
+from vec2emb.remote import files, open_remote
+
+pytestmark = pytest.mark.usefixtures("short_pauses")
 
 GLOVE = FIXTURES / "glove.6B.50d.sample.txt"
 DATA = GLOVE.read_bytes()
 NAME = GLOVE.name
 MD5 = b64encode(hashlib.md5(DATA).digest()).decode()
 SECRETS = ("hunter2", "SIGNED")
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (files, listing):
-        monkeypatch.setattr(module, "PAUSE", 0.001)
 
 
 @pytest.fixture(scope="module")

@@ -19,12 +19,15 @@ from web import Web, serving
 import vec2emb
 from vec2emb import Vec2embError
 from vec2emb.errors import BundleError, InputError, OutputError, TryAgainError
-from vec2emb.remote import files, listing, uploads
+from vec2emb.remote import uploads
 
 GLOVE = FIXTURES / "glove.6B.50d.sample.txt"
 NAMES = ("model.safetensors", "vocab.txt", "vec2emb.json")
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*:DeprecationWarning:(botocore|moto|s3fs|aiobotocore|werkzeug)")
+pytestmark = [
+    pytest.mark.usefixtures("short_pauses", "downloads"),
+    pytest.mark.filterwarnings("ignore:.*:DeprecationWarning:(botocore|moto|s3fs|aiobotocore|werkzeug)"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +56,6 @@ def s3(store: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         system.rm("bucket", recursive=True)
     system.mkdir("bucket")
     return system
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Downloads of each test are its own, and nothing waits long."""
-    monkeypatch.setenv("VEC2EMB_CACHE", str(tmp_path / "cache"))
-    for module in (files, listing):
-        monkeypatch.setattr(module, "PAUSE", 0.001)
-    return tmp_path / "cache"
 
 
 @pytest.fixture(scope="module")
@@ -274,7 +268,7 @@ def test_memory_there_and_back(local: Path) -> None:
     assert np.array_equal(vec2emb.load("memory://there/glove").vectors, vec2emb.load(local).vectors)
 
 
-def test_downloaded_once(local: Path, place: Path) -> None:
+def test_downloaded_once(local: Path, downloads: Path) -> None:
     with serving() as web:
         for name in NAMES:
             web.put(f"/b/{name}", (local / name).read_bytes(), cuts=[100])
@@ -283,8 +277,8 @@ def test_downloaded_once(local: Path, place: Path) -> None:
             assert len(vec2emb.load(url)) == 252
             paths = {path.partition("?")[0] for path, _ in web.asked}
             assert paths == ({f"/b/{name}" for name in NAMES} if url == f"{web.root}/b" else {"/b/vec2emb.json"})
-        assert len(list(place.iterdir())) == 1
-        shutil.rmtree(place)
+        assert len(list(downloads.iterdir())) == 1
+        shutil.rmtree(downloads)
         assert len(vec2emb.load(f"{web.root}/b")) == 252
         assert vec2emb.inspect(f"{web.root}/b/").ok
         _changed(web, "/b/vec2emb.json")

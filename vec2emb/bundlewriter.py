@@ -15,9 +15,9 @@ from ._kernel.codes import Cast
 from .bundle import DTYPES, HEADER_BYTES, KEY, canonical, largest, pretty, self_sha256
 from .bundleconfig import FORMAT_VERSION
 from .errors import InputError, UsageError
-from .filesystem import sync, write_all, write_file, writing
+from .filesystem import sha256_of, sync, write_all, write_file, writing
 from .publishing import CONFIG, MODEL, SCRATCH, VOCAB, WAITING, Publication, Target
-from .rowfile import PIECE, RowFile
+from .rowfile import RowFile
 from .sharding import rows_each
 from .tensorfile import TensorInfo, encode_header
 from .urls import is_url
@@ -236,8 +236,6 @@ class BundleWriter:
 
     def _sync_and_hash(self, model: int) -> str:
         """Both take a while; neither waits for the other."""
-        import hashlib
-
         failures: list[OSError] = []
 
         def flush() -> None:
@@ -250,13 +248,9 @@ class BundleWriter:
         flushing = threading.Thread(target=flush, name="vec2emb-sync")
         flushing.start()
         try:
-            digest = hashlib.sha256()
-            at, buffer = 0, bytearray(PIECE)
-            while size := os.preadv(model, [buffer], at):
-                digest.update(memoryview(buffer)[:size])
-                at += size
+            digest = sha256_of(model)
         finally:
             flushing.join()
         if failures:
             raise failures[0]
-        return digest.hexdigest()
+        return digest

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from .errors import OutputError
 
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # what systems say that have no hard links
+_PIECE = 1 << 20  # bytes read at a time
 
 
 def move_to_free(source: str, path: str) -> None:
@@ -120,6 +121,15 @@ def write_file(path: str, pieces: Sequence[bytes] | Iterator[bytes], *, flush: b
             file.flush()
             os.fsync(file.fileno())
     return size, digest.hexdigest()
+
+
+def sha256_of(descriptor: int) -> str:
+    """SHA-256 of an open file, all of it, wherever it was read to."""
+    digest, at, buffer = hashlib.sha256(), 0, memoryview(bytearray(_PIECE))
+    while size := os.preadv(descriptor, [buffer], at):
+        digest.update(buffer[:size])
+        at += size
+    return digest.hexdigest()
 
 
 def identity(file: int | str) -> tuple[int, int, int, int]:

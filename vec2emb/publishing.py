@@ -393,9 +393,8 @@ def _shards_in(folder: str) -> list[str]:
 def config_bytes(path: str) -> bytes:
     """The bytes of a vec2emb.json; of one that is too large so many that it is no JSON."""
     with open(path, "rb") as file:
-        return file.read(
-            min(MAX_CONFIG, os.fstat(file.fileno()).st_size)
-        )  # Python makes room for all that is asked for
+        # No more is asked for than there is, as Python makes room for all of it.
+        return file.read(min(MAX_CONFIG, os.fstat(file.fileno()).st_size))
 
 
 def _read_config(path: str) -> dict[str, Any] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -11,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .errors import OutputError
-from .filesystem import write_all
-from .rowfile import PIECE, RowFile
+from .filesystem import sha256_of, write_all
+from .rowfile import RowFile
 from .sharding import MOST, shard_name, sharding_metadata
 from .tensorfile import TensorInfo, encode_header
 
@@ -133,10 +132,6 @@ class ShardedRows(RowFile):
             os.ftruncate(descriptor, self._base + size)
 
     def _sync_and_hash(self, shard: int) -> str:
-        digest, at, buffer = hashlib.sha256(), 0, bytearray(PIECE)
         with self._opened(shard) as descriptor:
             os.fsync(descriptor)
-            while size := os.preadv(descriptor, [buffer], at):
-                digest.update(memoryview(buffer)[:size])
-                at += size
-        return digest.hexdigest()
+            return sha256_of(descriptor)
