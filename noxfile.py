@@ -1,4 +1,6 @@
-"""What developers run: `nox` lints and tests, `nox --list` names the rest, `nox -s test -- tests/test_cli.py` a part.
+"""What developers run: `nox` lints and tests, `nox --list` names the rest.
+
+`nox -s test -- tests/cli/test_cli.py` runs a part of the tests.
 
 With `nox --no-venv` a session runs in the environment that is active. CI runs `bash .ci/run`.
 """

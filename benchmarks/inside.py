@@ -44,8 +44,8 @@ def open_bundle(bundle: str, small: str, word: str) -> dict[str, Any]:
 
 def parse(source: str, runs: int) -> dict[str, Any]:
     """Seconds of one pass for each number of threads, taking turns; and what rows each finds."""
-    from vec2emb.passes import ReadOptions, nowhere, open_pass
-    from vec2emb.selection import Selection
+    from vec2emb.conversion.reading_pass import ReadOptions, nowhere, open_pass
+    from vec2emb.conversion.selection import Selection
 
     def seconds_of(threads: int, sink: Any) -> float:
         with open_pass(source, ReadOptions(threads=threads)) as opened:

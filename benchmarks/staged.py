@@ -14,23 +14,23 @@ FIRST = time.perf_counter(), time.process_time()
 
 # Each function, and the stage that it is; in the order of a conversion.
 POINTS = (
-    ("open and detect", "passes", "Pass.__init__"),
+    ("open and detect", "conversion.reading_pass", "Pass.__init__"),
     ("read", "formats.text", "TextRows.read"),
     ("read", "formats.binary", "BinaryRecords.read"),
     ("scan", "formats.text", "TextRows.scan"),
     ("scan", "formats.binary", "BinaryRecords.scan"),
-    ("wait for the turn", "engine", "Engine._wait_for_turn"),
-    ("select", "selection", "Selection.select"),
+    ("wait for the turn", "conversion.engine", "Engine._wait_for_turn"),
+    ("select", "conversion.selection", "Selection.select"),
     ("fill", "formats.text", "TextRows.fill"),
     ("fill", "formats.binary", "BinaryRecords.fill"),
-    ("write", "bundlewriter", "RowFile.write"),
-    ("mean", "placement", "RunningSums.add"),
-    ("special rows", "placement", "Placement.finish"),
-    ("vocabulary, settings", "bundlewriter", "write_file"),
-    ("hash", "bundlewriter", "BundleWriter._sync_and_hash"),
-    ("sync", "writeback", "WriteBack.finish"),
-    ("sync", "filesystem", "sync"),
-    ("publish", "publishing", "Publication.publish"),
+    ("write", "bundle.writer", "RowFile.write"),
+    ("mean", "conversion.row_writer", "RunningSums.add"),
+    ("special rows", "conversion.row_writer", "RowWriter.finish"),
+    ("vocabulary, settings", "bundle.writer", "write_file"),
+    ("hash", "bundle.writer", "BundleWriter._sync_and_hash"),
+    ("sync", "io.writeback", "WriteBack.finish"),
+    ("sync", "io.filesystem", "sync"),
+    ("publish", "bundle.publication", "Publication.publish"),
 )
 
 

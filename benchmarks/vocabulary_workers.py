@@ -33,7 +33,7 @@ from torch.utils.data import DataLoader, Dataset
 
 import vec2emb
 from vec2emb._kernel import NAME
-from vec2emb.vocabulary import Vocabulary
+from vec2emb.words.vocabulary import Vocabulary
 
 DOCS, LENGTH, BATCH = 25_600, 100, 64  # so that the workers together look up 2.56 million tokens
 

@@ -87,7 +87,7 @@ def using(name: str) -> Iterator[None]:
 @pytest.fixture
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tried again over the network is tried again at once."""
-    from vec2emb.remote import files, listing
+    from vec2emb.io.remote import files, listing
 
     for module in (files, listing):
         monkeypatch.setattr(module, "PAUSE", 0.001)

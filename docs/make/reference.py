@@ -45,8 +45,8 @@ FORMATS = {
     "Text: GloVe, Word2Vec, fastText": ["formats.text", "formats.text_writer", "formats.fasttext_writer"],
     "Word2Vec binary": ["formats.binary", "formats.binary_writer"],
     "Which one it is": ["formats.detection"],
-    "Folders of other libraries": ["layouts.huggingface", "layouts.model2vec", "layouts.words"],
-    "NumPy arrays (.npz)": ["layouts.arrays"],
+    "Folders of other libraries": ["exporting.huggingface", "exporting.model2vec", "exporting.words"],
+    "NumPy arrays (.npz)": ["exporting.arrays"],
 }
 
 # Classes that nobody but the package makes, with the methods by which it does.

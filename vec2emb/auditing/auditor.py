@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..conversion.reading_pass import ReadOptions
 from ..errors import InputError, UsageError
-from ..passes import ReadOptions
-from ..progress import ProgressLike
-from ..signatures import typed
-from ..sources import SourceLike
-from ..urls import is_url, label_of
+from ..io.progress import ProgressLike
+from ..io.sources import SourceLike
+from ..io.urls import is_url, label_of
+from ..options.signatures import typed
 from .gates import Gate, checked, parse_gates
 from .outcome import Audit
 from .results import SCHEMA, SCHEMA_VERSION, Corpus, InputFile, Source
@@ -113,7 +113,7 @@ def _check_gates(gates: Iterable[Gate], with_corpus: bool) -> None:
 
 def _check_sources(sources: Sequence[SourceLike], options: ReadOptions, with_corpus: bool) -> None:
     """Open each before any is read, so that a mistake in the last shows at once; not what can be opened but once."""
-    from ..table import is_bundle
+    from ..formats.matrix.recognition import is_bundle
     from .streaming import check_is_vectors, lasts
 
     for source in sources:
@@ -128,7 +128,7 @@ def _check_sources(sources: Sequence[SourceLike], options: ReadOptions, with_cor
 
 
 def _stream(source: SourceLike, options: ReadOptions) -> Streamed:
-    from ..table import is_bundle
+    from ..formats.matrix.recognition import is_bundle
     from .streaming import stream_bundle, stream_file
 
     if is_bundle(source):

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernel import TokenIndex
-from ..bundle import open_bundle
-from ..passes import ReadOptions, open_pass
-from ..selection import Rules, Selection
-from ..table import stored_rows
+from ..bundle.reader import open_bundle
+from ..bundle.table import stored_rows
+from ..conversion.reading_pass import ReadOptions, open_pass
+from ..conversion.selection import Rules, Selection
 from .results import Comparison, figure
 from .streaming import Streamed
 from .tokens import strings

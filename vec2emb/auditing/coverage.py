@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernel import TokenIndex
-from ..bundle import HEADER_BYTES
-from ..vocabulary import other_forms
+from ..bundle.reader import HEADER_BYTES
+from ..words.vocabulary import other_forms
 from .coverage_figures import Band, Coverage, CurvePoint, Misses, MissingWord, Remedy, Restricted, Together
 from .remedies import CASE_FALLBACK, LOWERCASE, TEXTS, CaseRemedy, TextRemedy
 from .results import figure

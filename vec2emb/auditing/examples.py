@@ -11,8 +11,8 @@ from typing import Any
 from ..corpus.inputs import PARQUET, Input, PathsLike, find_inputs, open_raw
 from ..corpus.settings import FIELD
 from ..errors import InputError
-from ..sources import open_source
-from ..urls import is_url, label_of
+from ..io.sources import open_source
+from ..io.urls import is_url, label_of
 from .results import Source
 
 WORDS = 20  # that examples are looked for

@@ -10,18 +10,18 @@ import numpy as np
 from .._kernel import Rows, TokenIndex
 from .._kernel.codes import Fault as Code
 from .._kernel.codes import State
-from ..bundle import open_bundle
+from ..bundle.provenance import borrowed_rows, made_rows
+from ..bundle.reader import open_bundle
+from ..bundle.table import stored_rows
+from ..conversion.reading_pass import ReadOptions, open_pass
+from ..conversion.report import collect_warnings
+from ..conversion.selection import RowEvent, Rules, Selection
 from ..errors import InputError, RowError, Vec2embWarning
 from ..formats.faults import CODES
-from ..origins import borrowed_rows, made_rows
-from ..passes import ReadOptions, open_pass
-from ..progress import progress_of
-from ..report import collect_warnings
-from ..selection import RowEvent, Rules, Selection
-from ..sources import SourceLike
-from ..table import stored_rows
-from ..urls import is_url, label_of, plain
-from ..vocabulary import Lookup
+from ..io.progress import progress_of
+from ..io.sources import SourceLike
+from ..io.urls import is_url, label_of, plain
+from ..words.vocabulary import Lookup
 from .geometry import COPY, MADE, Geometry
 from .health_figures import Example, Fault
 from .results import InputFile
@@ -158,12 +158,12 @@ def stream_bundle(path: str) -> Streamed:
     Raises:
         InputError: there is no bundle, or it cannot be opened.
     """
-    from ..verification import verify
+    from ..checking.verification import verify
 
     path = plain(path)
     name = label_of(path)
     if is_url(path):
-        from ..fetching import cached
+        from ..bundle.download import cached
 
         path = cached(path)
     checks = {check["check"]: check["found"] for check in verify(path).checks}

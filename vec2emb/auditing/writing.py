@@ -6,8 +6,8 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from ..filesystem import writing
-from ..urls import local_only
+from ..io.filesystem import writing
+from ..io.urls import local_only
 from .outcome import Audit
 from .results import Source
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ..choices import ENCODING_ERRORS, FORMATS
 from ..errors import UsageError
+from ..options.choices import ENCODING_ERRORS, FORMATS
 from .output import HeadedCommand, emit, option, reading_options, say, tell, warnings_said
 
 INPUT, CORPUS, GATES, OUTPUT, MACHINE = "Input", "Corpus", "Gates", "Output", "Machine"
@@ -99,7 +99,7 @@ def _command() -> str:
     import shlex
     import sys
 
-    from ..urls import cleaned
+    from ..io.urls import cleaned
 
     return cleaned(shlex.join(["vec2emb", *sys.argv[1:]]))
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from ..choices import DUPLICATES, FORMATS, IF_EXISTS, MISSING, SPECIALS_AT
 from ..errors import UsageError
-from ..keys import PRESETS, STYLES
+from ..options.choices import DUPLICATES, FORMATS, IF_EXISTS, MISSING, SPECIALS_AT
+from ..positions.key_styles import PRESETS, STYLES
 from .output import HeadedCommand, emit, option, reading_options, refuse_both, tell, token, warnings_said
 
 INPUT, WORDS, ROWS, SPECIALS, OUTPUT, MACHINE = "Input", "Words", "Rows", "Special tokens", "Output", "Machine"
@@ -140,7 +140,7 @@ def convert(
     model, an .npz, a bundle, or a folder of sentence-transformers or model2vec. The bundle is a safetensors state
     dict, its vocabulary, row for row, and its settings.
     """
-    from ..pipeline import convert as run
+    from ..conversion.pipeline import convert as run
 
     if extra:
         raise UsageError(

@@ -25,7 +25,7 @@ def evaluate(bundle: str, sets: tuple[str, ...], restrict: int, with_json: bool)
 
     To see that a table still means something after a conversion, as float16, or with rows of length 1.
     """
-    from ..evaluation import evaluate as run
+    from ..querying.evaluation import evaluate as run
 
     with warnings_said():
         scores = run(bundle, sets, restrict=restrict)

@@ -21,7 +21,7 @@ def explain(bundle: str, words: tuple[str, ...], with_json: bool) -> None:
 
     For a word that is not there: what encode() gives, which other spellings are there, and what would find them.
     """
-    from ..table import load
+    from ..bundle.table import load
 
     with warnings_said():
         table = load(bundle)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ..choices import EXPORTS, REPLACE
+from ..options.choices import EXPORTS, REPLACE
 from .output import HeadedCommand, emit, option, tell, warnings_said
 
 
@@ -42,7 +42,7 @@ def export(bundle: str, to: str, output: str, with_json: bool, quiet: bool, **op
 
     A file of vectors is read back and compared before it appears.
     """
-    from ..exporting import export as run
+    from ..exporting.exporter import export as run
 
     with warnings_said():
         done = run(bundle, to, output, progress=not quiet, **options)

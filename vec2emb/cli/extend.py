@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ..choices import DUPLICATES, FORMATS, IF_EXISTS, NEW_MISSING
 from ..errors import UsageError
+from ..options.choices import DUPLICATES, FORMATS, IF_EXISTS, NEW_MISSING
 from .output import HeadedCommand, emit, option, reading_options, tell, token, warnings_said
 
 WORDS, ROWS, TRAINING, OUTPUT, MACHINE = "Words", "Rows", "Training", "Output", "Machine"
@@ -57,7 +57,7 @@ WORDS, ROWS, TRAINING, OUTPUT, MACHINE = "Words", "Rows", "Training", "Output", 
 @option(MACHINE, "--quiet", is_flag=True, help="Neither progress nor summary.")
 def extend(bundle: str, output: str, tokens: str | None, with_json: bool, quiet: bool, **options: Any) -> None:
     """Write BUNDLE with more words: its rows keep their ids and their bits, the new ones stand behind them."""
-    from ..extending import extend as run
+    from ..editing.extending import extend as run
 
     words = None if tokens is None else tokens.split(",")
     if words is not None and "" in words:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..choices import FORMATS
+from ..options.choices import FORMATS
 from .output import HeadedCommand, emit, option, reading_options, tell, warnings_said
 
 
@@ -40,7 +40,7 @@ def inspect(
 
     A bundle's files are compared with their checksums; a check that fails ends with exit code 3.
     """
-    from ..inspection import inspect as run
+    from ..checking.inspection import inspect as run
 
     with warnings_said():
         found = run(

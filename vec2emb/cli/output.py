@@ -13,8 +13,8 @@ from typing import Any, NoReturn, TypeVar
 import click
 from click.core import ParameterSource
 
-from ..choices import BAD_ROWS, BINARY_DTYPES, BYTE_ORDERS, ENCODING_ERRORS, NONFINITE
 from ..errors import UsageError, Vec2embError, Vec2embWarning
+from ..options.choices import BAD_ROWS, BINARY_DTYPES, BYTE_ORDERS, ENCODING_ERRORS, NONFINITE
 
 INTERRUPTED, TERMINATED = 130, 143
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from ..choices import IF_EXISTS
 from ..errors import printable
-from ..keys import FREQUENCIES, INITS, LAYOUTS, METHODS, ODD, PRESETS, STYLES
+from ..options.choices import IF_EXISTS
+from ..positions.key_styles import FREQUENCIES, INITS, LAYOUTS, METHODS, ODD, PRESETS, STYLES
 from .convert import norms
 from .output import HeadedCommand, emit, option, tell, warnings_said
 
@@ -62,7 +62,7 @@ def attach(bundle: str, freeze_positions: bool | None, with_json: bool, quiet: b
 
     BUNDLE is written anew and replaced in one step; files of other programs in it are kept.
     """
-    from ..attaching import attach_positions
+    from ..editing.attaching import attach_positions
 
     if freeze_positions is not None:
         options["train_positions"] = not freeze_positions
@@ -96,7 +96,7 @@ def resize(checkpoint: str, output: str, with_json: bool, quiet: bool, **options
 
     All other tensors are copied byte for byte, and the maximum length in config.json follows.
     """
-    from ..attaching import resize_positions
+    from ..editing.attaching import resize_positions
 
     with warnings_said():
         done = resize_positions(checkpoint, output, **options)
@@ -113,7 +113,7 @@ def resize(checkpoint: str, output: str, with_json: bool, quiet: bool, **options
 @option(MACHINE, "--json", "with_json", is_flag=True, help="Print the facts as one line of JSON.")
 def show(path: str, key: str | None, with_json: bool) -> None:
     """Say what the position tables of PATH, a bundle or a checkpoint, look like."""
-    from ..attaching import describe_positions
+    from ..editing.attaching import describe_positions
 
     found = describe_positions(path, key)
     if with_json:

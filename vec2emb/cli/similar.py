@@ -23,7 +23,7 @@ def similar(bundle: str, words: tuple[str, ...], top: int, with_json: bool) -> N
 
     Padding and rows that were drawn are left out.
     """
-    from ..neighbours import similar as run
+    from ..querying.neighbours import similar as run
 
     with warnings_said():
         found = run(bundle, *map(token, words), top=top)

@@ -27,7 +27,7 @@ def verify(
 
     Each check is listed; one that fails ends with exit code 3.
     """
-    from ..verification import verify as run
+    from ..checking.verification import verify as run
 
     with warnings_said():
         found = run(bundle, source, rebuild, allow_pickle=allow_pickle, threads=threads, progress=not quiet)

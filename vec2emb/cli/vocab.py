@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ..choices import ENCODING_ERRORS, REPLACE
+from ..options.choices import ENCODING_ERRORS, REPLACE
 from .output import HeadedCommand, emit, option, tell, warnings_said
 
 CORPUS, OUTPUT, MACHINE = "Corpus", "Output", "Machine"

@@ -6,11 +6,11 @@ import os
 import time
 from typing import Any, NamedTuple
 
-from ..choices import REPLACE, check_choice
 from ..errors import OutputError, printable
-from ..signatures import typed
-from ..urls import local_only
-from ..vocab_text import write
+from ..io.urls import local_only
+from ..options.choices import REPLACE, check_choice
+from ..options.signatures import typed
+from ..words.vocabulary_file import write
 from .counting import count_tokens
 from .counts import TokenCounts
 from .inputs import PathsLike

@@ -16,10 +16,10 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..engine import worker_count
 from ..errors import MissingPackageError, TryAgainError, UsageError, Vec2embError
-from ..remote import filesystem
-from ..urls import is_url
+from ..io.remote import filesystem
+from ..io.urls import is_url
+from ..options.threads import worker_count
 from .counts import TokenCounts
 from .inputs import Input, Piece, cut
 from .merging import merge_files

@@ -6,9 +6,9 @@ import os
 from typing import Any
 
 from ..errors import UsageError
-from ..progress import Progress, ProgressLike, progress_of
-from ..signatures import typed
-from ..sizes import parse_size
+from ..io.progress import Progress, ProgressLike, progress_of
+from ..options.signatures import typed
+from ..options.sizes import parse_size
 from .counts import TokenCounts
 from .inputs import PathsLike, Piece, find_inputs
 from .settings import Settings

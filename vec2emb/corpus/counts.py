@@ -11,9 +11,9 @@ import numpy as np
 
 from .._kernel import TokenCounter
 from ..errors import UsageError, VocabularyError, shown
-from ..vocab_text import blob_of as checked_blob
-from ..vocab_tokens import TokenSequence
-from ..vocabulary import Vocabulary
+from ..words.token_lookup import TokenSequence
+from ..words.vocabulary import Vocabulary
+from ..words.vocabulary_file import blob_of as checked_blob
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ..compression import HEAD, codec_of
 from ..errors import InputError, UsageError
-from ..urls import is_url, label_of, name_of, plain
+from ..io.compression import HEAD, codec_of
+from ..io.urls import is_url, label_of, name_of, plain
 
 PathsLike = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -112,7 +112,7 @@ def _input(path: str) -> Input:
 
 def _remote(url: str) -> Iterator[Input]:
     """The files of a URL. One of a web server is a file, unless it ends with `/` or its path holds `*`."""
-    from ..remote import listed
+    from ..io.remote import listed
 
     listing = listed(url, _PATTERN)
     if listing is None:  # a file of a web server, of which opening it tells all that there is to know
@@ -132,7 +132,7 @@ def open_raw(path: str) -> Any:
         TryAgainError: the network fails.
     """
     if is_url(path):
-        from ..remote import open_remote
+        from ..io.remote import open_remote
 
         return open_remote(path)
     try:

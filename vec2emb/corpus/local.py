@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable, Iterator
 
 from .._kernel import TokenCounter
-from ..engine import worker_count
 from ..errors import Vec2embError
+from ..options.threads import worker_count
 from .counts import TokenCounts
 from .inputs import Piece
 from .merging import Spill

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import InputError, SourceError
-from ..sources import Source, open_source
-from ..urls import label_of
+from ..io.sources import Source, open_source
+from ..io.urls import label_of
 from .inputs import PARQUET, Piece, open_raw
 from .settings import FIELD, Settings
 from .splitting import splitter_of

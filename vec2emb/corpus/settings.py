@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from ..choices import ENCODING_ERRORS, check_choice
 from ..errors import InputError, UsageError
-from ..urls import is_url, label_of, name_of
-from ..vocab_text import read
+from ..io.urls import is_url, label_of, name_of
+from ..options.choices import ENCODING_ERRORS, check_choice
+from ..words.vocabulary_file import read
 
 FIELD = "text"  # of JSON lines and Parquet files, where no other is named
 

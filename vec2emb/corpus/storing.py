@@ -16,9 +16,9 @@ import numpy as np
 
 from .._kernel import TokenCounter
 from ..errors import InputError, OutputError, UsageError, VocabularyError, shown
-from ..filesystem import writing
-from ..urls import is_url, label_of, local_only, name_of
-from ..vocab_text import check_utf8, read
+from ..io.filesystem import writing
+from ..io.urls import is_url, label_of, local_only, name_of
+from ..words.vocabulary_file import check_utf8, read
 from .inputs import open_raw
 from .tables import blob_of, parquet_file, slices, table_of, write_parquet
 

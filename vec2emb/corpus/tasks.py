@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from .._kernel import TokenCounter
-from ..remote import filesystem
-from ..urls import is_url
+from ..io.remote import filesystem
+from ..io.urls import is_url
 from .inputs import Piece
 from .reading import Blocks
 from .settings import Settings

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from ..bundle.target import target_of
 from ..errors import UsageError
-from ..progress import ProgressLike
-from ..special import SpecialLike, arrange
-from ..targets import target_of
-from ..urls import is_url, name_of, plain
-from ..wordlist import WordList
+from ..io.progress import ProgressLike
+from ..io.urls import is_url, name_of, plain
+from ..words.special_tokens import SpecialLike, arrange
+from ..words.word_list import WordList
 from .counting import count_tokens
 from .counts import TokenCounts
 from .inputs import PathsLike

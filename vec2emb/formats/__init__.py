@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..sources import Source
+from ..io.sources import Source
 from .described import Detected, ReadAs
 from .detection import detect, why_not_meant
 from .text import TextRows

@@ -19,7 +19,7 @@ import struct
 from .._kernel import Rows, check_binary, fill_binary, scan_binary
 from .._kernel.codes import Fault
 from ..errors import InputError, RowError, SourceError, shown
-from ..sources import Source
+from ..io.sources import Source
 from .blocks import grow
 from .described import Detected, ReadAs
 from .faults import CODES

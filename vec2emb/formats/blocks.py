@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import SourceError
-from ..sources import Source
+from ..io.sources import Source
 
 
 class LineBlocks:

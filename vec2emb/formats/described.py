@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..choices import BINARY_DTYPES, BYTE_ORDERS, FORMATS, check_choice
 from ..errors import UsageError
+from ..options.choices import BINARY_DTYPES, BYTE_ORDERS, FORMATS, check_choice
 from .recoding import check_encoding
 
 WIDTHS = {"float16": 2, "float32": 4, "float64": 8}

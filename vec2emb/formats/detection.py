@@ -12,7 +12,7 @@ from collections import Counter
 
 from .._kernel import profile_text
 from ..errors import FormatError, HeaderError, InputError, SourceError, shown
-from ..sources import Source
+from ..io.sources import Source
 from .described import MAX_DIM, Detected, ReadAs
 from .other import explain_row, recognise
 

@@ -9,8 +9,8 @@ import codecs
 
 from .._kernel import Rows
 from .._kernel.codes import Fault, Note
-from ..choices import ENCODING_ERRORS, check_choice
 from ..errors import UsageError
+from ..options.choices import ENCODING_ERRORS, check_choice
 
 _ASCII = bytes(range(1, 128))
 

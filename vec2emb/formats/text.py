@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from .._kernel import Rows, check_text, fill_text, scan_text
 from ..errors import RowError
-from ..sources import Source
+from ..io.sources import Source
 from .blocks import LineBlocks
 from .described import Detected, ReadAs
 from .faults import row_error

@@ -15,10 +15,35 @@ a text takes row `offset`. Sinusoidal row k holds the angle `start + k`, the res
 Everything is computed in float64 and cast once: in float32 an angle near 100,000 is wrong by 0.007.
 """
 
-from .arguments import MAX_ROWS, Float64, Matrix, check_size
-from .recognition import Facts, facts
-from .resizing import resize
-from .tables import learned, rotation, sinusoidal
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .arguments import MAX_ROWS as MAX_ROWS
+    from .arguments import Float64 as Float64
+    from .arguments import Matrix as Matrix
+    from .arguments import check_size as check_size
+    from .recognition import Facts as Facts
+    from .recognition import facts as facts
+    from .resizing import resize as resize
+    from .tables import learned as learned
+    from .tables import rotation as rotation
+    from .tables import sinusoidal as sinusoidal
+
+# Names are looked up when they are used: the command line needs the choices of `key_styles` and no numpy.
+_HOME = {
+    "MAX_ROWS": "arguments",
+    "Facts": "recognition",
+    "Float64": "arguments",
+    "Matrix": "arguments",
+    "check_size": "arguments",
+    "facts": "recognition",
+    "learned": "tables",
+    "resize": "resizing",
+    "rotation": "tables",
+    "sinusoidal": "tables",
+}
 
 __all__ = [
     "MAX_ROWS",
@@ -32,3 +57,11 @@ __all__ = [
     "rotation",
     "sinusoidal",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        from importlib import import_module
+
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

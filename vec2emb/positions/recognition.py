@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..keys import PRESETS
 from .arguments import Matrix, checked
+from .key_styles import PRESETS
 from .waves import waves_of
 
 _STARTS = (0, 1, -1, -2)  # angles of row 0 that are tried

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import InputError, UsageError
-from ..keys import METHODS
 from .arguments import Float64, Matrix, check_size, checked, choice, count, demand
+from .key_styles import METHODS
 from .normals import normals
 
 

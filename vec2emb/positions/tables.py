@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..errors import UsageError
-from ..keys import INITS, PRESETS
 from .arguments import Float64, Matrix, check_size, choice, count, demand, float_type, offset_of
+from .key_styles import INITS, PRESETS
 from .normals import normals
 from .waves import waves_of
 

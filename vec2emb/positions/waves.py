@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UsageError
-from ..keys import FREQUENCIES, LAYOUTS, ODD, PRESETS
 from .arguments import Float64, choice, demand
+from .key_styles import FREQUENCIES, LAYOUTS, ODD, PRESETS
 
 
 class Waves(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from ..vocabulary import Lookup, Vocabulary
+from ..words.vocabulary import Lookup, Vocabulary
 
 
 class Collate:

@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ..bundle.table import Table, load
+from ..bundle.training import TrainLike, TrainRows, missing_rows, new_rows
 from ..errors import UsageError
-from ..signatures import typed
-from ..table import Table, load
-from ..trainrows import TrainLike, TrainRows, missing_rows, new_rows
-from ..vocabulary import Vocabulary
+from ..options.signatures import typed
+from ..words.vocabulary import Vocabulary
 from .partly_frozen import PartlyFrozenEmbedding
 from .text import PositionTable, TextEmbedding
 

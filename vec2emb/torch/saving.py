@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..bundle.table import Table, load
+from ..bundle.training import ranges_of
 from ..errors import UsageError
-from ..signatures import typed
-from ..table import Table, load
-from ..trainrows import ranges_of
-from ..vocabulary import Vocabulary
+from ..options.signatures import typed
+from ..words.vocabulary import Vocabulary
 from .loading import BundleLike, Origin
 from .partly_frozen import PartlyFrozenEmbedding
 from .text import PositionTable, TextEmbedding

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ..errors import UsageError
-from ..keys import STYLES
+from ..positions.key_styles import STYLES
 from .partly_frozen import PartlyFrozenEmbedding
 
 _PLAIN = STYLES["plain"]

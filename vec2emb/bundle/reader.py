@@ -1,0 +1,417 @@
+"""The bundle on disk: what it consists of, and its one reader. `bundlewriter` has the one writer.
+
+A bundle is three files, in a folder or side by side under one stem; in a folder, shards (see `sharding`) may stand in
+the place of the first:
+
+    model.safetensors   the table, `weight`: [V, D], or word table and position table under the keys of a key style; the
+                        header is padded to 4,096 bytes, its metadata is `format: pt` and `vec2emb`, one canonical JSON
+                        string that says nothing of the source
+    vocab.txt           UTF-8, each token followed by LF, line i is row i
+    vec2emb.json        everything else: how each special token was set, which rows train, the source, the options, size
+                        and sha256 of the other two, and sha256 of itself (less that field)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from array import array
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..errors import BundleError, InputError, OutputError, UsageError, shown
+from ..io.urls import is_url, label_of, plain
+from ..safetensors_files.header import PIECE, TensorInfo
+from ..safetensors_files.sharding import begins_with, is_shard_name, listing_sha256, shards_of
+from ..safetensors_files.tables import Stretch, TableFile, TableFiles
+from .publication import CONFIG, MODEL, VOCAB, Target
+from .settings import read_config
+from .training import missing_rows
+
+if TYPE_CHECKING:
+    from ..words.vocabulary import Vocabulary
+
+HEADER_BYTES = 4096
+KEY = "weight"
+
+_POSITION_FACTS = ("kind", "num", "offset", "padding_idx", "preset", "trains")
+
+DTYPES = {
+    # name: (safetensors' name, bytes, smallest float32 magnitude that rounds to infinity)
+    "float32": ("F32", 4, None),
+    "float16": ("F16", 2, 65520.0),
+    "bfloat16": ("BF16", 2, 3.3961775292304957e38),
+}
+
+
+def largest(dtype: str) -> float:
+    """The largest float32 magnitude that does not round to infinity in a dtype.
+
+    Raises:
+        UsageError: there is no such dtype.
+    """
+    if dtype not in DTYPES:
+        raise UsageError("dtype", "no such type", expected=" or ".join(DTYPES), found=repr(dtype))
+    limit = DTYPES[dtype][2]
+    return float("inf") if limit is None else _float32_below(limit)
+
+
+def _float32_below(limit: float) -> float:
+    bits = array("I", array("f", [limit]).tobytes())
+    return float(array("f", array("I", [bits[0] - 1]).tobytes())[0])
+
+
+def canonical(value: Any) -> str:
+    """JSON with one spelling: sorted keys, no spaces, ASCII only."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def self_sha256(config: dict[str, Any]) -> str:
+    """SHA-256 of the content of vec2emb.json, in its canonical spelling and without the field that holds the hash."""
+    import hashlib
+
+    content = {name: value for name, value in config.items() if name != "self_sha256"}
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
+
+
+def pretty(value: Any) -> bytes:
+    """JSON for people, in UTF-8. A file's name may hold bytes that are no text; their surrogates stay escaped."""
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+
+
+def table_sha256(config: dict[str, Any]) -> str:
+    """SHA-256 of model.safetensors; of shards, the one that stands for all."""
+    files = config["files"]
+    if config.get("shard_size") is not None:
+        return listing_sha256(files)
+    model: str = next(facts["sha256"] for name, facts in files.items() if name.endswith(".safetensors"))
+    return model
+
+
+class Bundle:
+    """The files of a bundle, opened and compared with each other; of the table itself not a byte is read.
+
+    Attributes:
+        config: the content of vec2emb.json.
+        facts: what the tensors' own metadata say: rows, dim, dtype, padding_idx, unk_idx, vocab_sha256 ..
+        files: what holds the word table: model.safetensors, which is mapped at once, so that header and rows are of one
+            file whatever is replaced later; or the shards, which are mapped when they are needed.
+        tensor: type and shape of the word table, all of it.
+        location: the URL that it was opened by, or None.
+        vocab_sha256: what vec2emb.json says of the vocabulary's file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        given = plain(os.fsdecode(path))
+        self.location = given if is_url(given) else None
+        if self.location is not None:
+            from .download import cached
+
+            given = cached(self.location)
+        self.target = _locate(given)
+        self.label = label_of(self.location or self.target.label)
+        self.config = read_config(self.target)
+        self.shards = shards_of(self.config) if self.target.is_folder else []
+        key = self.config.get("key", KEY)
+        self.key: str = key if isinstance(key, str) else ""  # which is nobody's
+        opened = self._open_shards() if self.shards else [self._open_model()]
+        self.facts = self._read_facts(opened[0])
+        self.files, self._position_file = self._divided(opened)
+        self.tensor = self._find_table()
+        self._positions = self._find_positions()
+        vocab = self._find_recorded(VOCAB)
+        self.vocab_sha256: str = vocab["sha256"]
+        self._compare(vocab["bytes"])
+
+    def release(self) -> None:
+        """Give back the memory of the mapped files, as after copying rows; what is used again is mapped again."""
+        self.files.release()
+
+    def stretches(self, start: int, stop: int) -> Iterator[Stretch]:
+        """Where rows start .. stop-1 of the word table stand, in one file or several."""
+        return self.files.stretches(self.key, start, stop)
+
+    def position_stretch(self) -> Stretch | None:
+        """Where the position table stands; of one under several keys, the first."""
+        if self._positions is None:
+            return None
+        return self._position_file.stretch(self._positions, 0, self._positions.shape[0])
+
+    @property
+    def width(self) -> int:
+        """Bytes of a row of the word table."""
+        return self.tensor.shape[1] * DTYPES[self.facts["dtype"]][1]
+
+    def stored_bytes(self, row: int, count: int) -> bytes:
+        """Rows of the table as they are stored."""
+        width = self.width
+        return b"".join(data[at : at + rows * width] for data, at, rows in self.stretches(row, row + count))
+
+    def pieces(self) -> Iterator[tuple[int, bytes]]:
+        """The whole table, about 1 MiB at a time: first row, and rows as they are stored; no other stays in memory."""
+        step = max(1, PIECE // self.width)
+        for row in range(0, self.tensor.shape[0], step):
+            yield row, self.stored_bytes(row, min(step, self.tensor.shape[0] - row))
+            self.release()
+
+    def tables(self) -> list[TableFile]:
+        """The files of all tables, that of positions included."""
+        return [*self.files, *([] if self._position_file is self.files[0] else [self._position_file])]
+
+    def checksums(self) -> list[tuple[str, str]]:
+        """Path and recorded sha256 of every file but vec2emb.json."""
+        files = [(file.path, file.recorded["sha256"]) for file in self.tables()]
+        return [*files, (self.target.paths[VOCAB], self.vocab_sha256)]
+
+    def paths(self) -> list[str]:
+        """All files of the bundle."""
+        return [*(path for path, _ in self.checksums()), self.target.paths[CONFIG]]
+
+    def check_sum(self) -> None:
+        """Compare the tables with their checksums, lest damage be carried into a bundle with new ones.
+
+        Raises:
+            BundleError: a file is not the one that was written.
+        """
+        for file in self.tables():
+            expected, actual = file.recorded["sha256"], file.sha256()
+            if actual != expected:
+                raise BundleError(
+                    "bundle-damaged", "the tensors are not those that were written", path=self.label,
+                    expected=f"sha256 {expected}", found=actual, hint="convert again, or copy the bundle again",
+                )  # fmt: skip
+
+    def _open_model(self) -> TableFile:
+        return TableFile(self.target.paths[MODEL], self._find_recorded(MODEL), stays_mapped=True)
+
+    def _open_shards(self) -> list[TableFile]:
+        """The shards that vec2emb.json lists, each with the row that its own metadata say it begins with."""
+        files = []
+        for name in self.shards:
+            path = os.path.join(self.target.path, name)
+            if not os.path.exists(path):
+                raise self._damaged(f"{name} is missing", "the file", "none")
+            file = TableFile(path, self._recorded_as(name))
+            file.first = begins_with(file.header.metadata, self.key) or 0
+            files.append(file)
+        return files
+
+    def _divided(self, opened: list[TableFile]) -> tuple[TableFiles, TableFile]:
+        """The files of words, and that of positions; the shards must follow each other."""
+        if not self.shards:
+            return TableFiles(opened), opened[0]
+        words, others, at = TableFiles(), [], 0
+        for file in opened:
+            name, tensor = os.path.basename(file.path), file.header.tensors.get(self.key)
+            if file.header.metadata.get("vec2emb") != opened[0].header.metadata.get("vec2emb"):
+                raise self._damaged(f"{name} is a shard of another table", "the metadata of the first", "others")
+            if tensor is None:
+                others.append(file)
+                continue
+            rows = [file.first, file.first + (tensor.shape or (0,))[0]]
+            if rows[0] != at or file.recorded.get("rows") != rows or len(file.header.tensors) > 1:
+                raise self._damaged(
+                    f"{name} holds other rows", f"rows {shown(str(file.recorded.get('rows')))} from {at} on", str(rows)
+                )
+            at = rows[1]
+            words.append(file)
+        if not words or len(others) > 1:
+            raise self._damaged("the shards are not those of one table", f"rows of {shown(self.key)}", "other tensors")
+        return words, others[0] if others else words[0]
+
+    def _read_facts(self, file: TableFile) -> dict[str, Any]:
+        text = file.header.metadata.get("vec2emb")
+        try:
+            facts = json.loads(text) if text is not None else None
+        except (ValueError, RecursionError):
+            facts = None
+        if not isinstance(facts, dict):
+            raise BundleError(
+                "bundle-metadata", "the tensors were not written by vec2emb", path=file.path,
+                expected="metadata named 'vec2emb'", found=str(sorted(file.header.metadata)),
+            )  # fmt: skip
+        return facts
+
+    def _find_table(self) -> TensorInfo:
+        facts, tensor = self.facts, self._whole()
+        rows, dim = facts.get("rows"), facts.get("dim")
+        if tensor is None or tensor.shape != (rows, dim) or not dim:
+            raise self._damaged("the table is not as its metadata say", f"{rows} x {dim}", str(tensor and tensor.shape))
+        dtype = facts.get("dtype")
+        if not isinstance(dtype, str) or dtype not in DTYPES or DTYPES[dtype][0] != tensor.dtype:
+            raise self._damaged("the table has another type than its metadata say", shown(str(dtype)), tensor.dtype)
+        for name in ("padding_idx", "unk_idx"):
+            id = facts.get(name)
+            if id is not None and not (type(id) is int and 0 <= id < tensor.shape[0]):
+                raise self._damaged(f"{name} is no row", f"0 .. {tensor.shape[0] - 1}, or null", shown(str(id)))
+        if not isinstance(facts.get("vocab_sha256"), str):
+            raise self._damaged("the tensors do not say which vocabulary is theirs", "its sha256", "none")
+        return tensor
+
+    def _whole(self) -> TensorInfo | None:
+        """The word table as if it were in one file; None where its parts do not fit each other."""
+        parts = [file.header.tensors.get(self.key) for file in self.files]
+        first, last = parts[0], parts[-1]
+        if first is None or last is None or len({part and (part.dtype, part.shape[1:]) for part in parts}) > 1:
+            return None
+        if len(parts) == 1:
+            return first
+        rows = self.files[-1].first + last.shape[0]
+        width = first.stop // max(1, first.shape[0])
+        return TensorInfo(first.dtype, (rows, *first.shape[1:]), 0, rows * width)
+
+    def _find_positions(self) -> TensorInfo | None:
+        """The position table; where it stands under several keys, the first."""
+        facts, recorded = self.facts.get("positions"), self.config.get("positions")
+        if facts is None and recorded is None:
+            return None
+        if (
+            not (isinstance(facts, dict) and isinstance(recorded, dict))
+            or {*_POSITION_FACTS} != facts.keys()
+            or canonical({name: recorded.get(name) for name in facts}) != canonical(facts)
+        ):
+            raise self._damaged(
+                f"{CONFIG} and the tensors disagree about positions", shown(str(facts)), shown(str(recorded))
+            )
+        rows = facts["num"] + facts["offset"]
+        tensors = [self._position_file.header.tensors.get(key) for key in recorded["keys"]]
+        for tensor in tensors:
+            if tensor is None or tensor.shape != (rows, self.tensor.shape[1]) or tensor.dtype != self.tensor.dtype:
+                raise self._damaged(
+                    "the positions are not as their metadata say", f"{rows} rows", str(tensor and tensor.shape)
+                )
+        return tensors[0]
+
+    def _find_recorded(self, name: str) -> dict[str, Any]:
+        """Size and sha256 of a file, found by the end of its name: all files may have been renamed together."""
+        files = self.config.get("files")
+        names = [key for key in files if key.endswith(name.removeprefix("model"))] if isinstance(files, dict) else []
+        return self._recorded_as(names[0] if names else name)
+
+    def _recorded_as(self, name: str) -> dict[str, Any]:
+        files = self.config.get("files")
+        facts = files.get(name) if isinstance(files, dict) else None
+        if isinstance(facts, dict) and type(facts.get("bytes")) is int and isinstance(facts.get("sha256"), str):
+            return facts
+        raise self._damaged(f"{CONFIG} does not say what {name} should be", "its bytes and sha256", shown(str(files)))
+
+    def _compare(self, vocab_bytes: int) -> None:
+        for name in ("rows", "dim", "dtype", "padding_idx", "unk_idx", "format_version", "scale", "train"):
+            if canonical(self.config.get(name)) != canonical(self.facts.get(name)):  # as 0, 0.0 and False are equal
+                raise self._damaged(
+                    f"{CONFIG} and the tensors disagree about {name}",
+                    str(self.facts.get(name)),
+                    shown(str(self.config.get(name))),
+                )
+        if (self.config.get("train_rows") is None) == (self.config["train"] in ("new", "rows")):
+            raise self._damaged(
+                f"{CONFIG} contradicts itself about the rows that train", "train_rows, if train is new or rows",
+                f"{self.config['train']}, {shown(str(self.config.get('train_rows')))}",
+            )  # fmt: skip
+        self._check_rows()
+        sizes = [(file.path, file.recorded["bytes"]) for file in self.tables()]
+        for path, recorded in [*sizes, (self.target.paths[VOCAB], vocab_bytes)]:
+            try:
+                size = os.stat(path).st_size
+            except OSError:
+                raise self._damaged(f"{os.path.basename(path)} is missing", "the file", "none") from None
+            if size != recorded:
+                raise self._damaged(f"{os.path.basename(path)} has another size", f"{recorded} bytes", str(size))
+
+    def _check_rows(self) -> None:
+        """Refuse records of rows that the table does not have."""
+        config, rows = self.config, self.facts["rows"]
+        fallbacks = config.get("fallbacks") or []  # which rise
+        named = {
+            "specials": [[special["id"], special["id"] + 1] for special in config["specials"]],
+            "train_rows": config.get("train_rows") or [],
+            "missing": missing_rows(config),
+            "fallbacks": [[row, row + 1] for row, _ in (*fallbacks[:1], *fallbacks[-1:])],
+            "extensions": [one for step in config.get("extensions") or [] for one in (step["rows"], *step["missing"])],
+        }
+        for name, ranges in named.items():
+            for start, stop in ranges:
+                if not 0 <= start < stop <= rows:
+                    row = start if start < 0 else stop - 1
+                    raise self._damaged(f"{name} of {CONFIG} has a row that is none", f"0 <= row < {rows}", str(row))
+
+    def _damaged(self, message: str, expected: str, found: str) -> BundleError:
+        return BundleError(
+            "bundle-damaged", message, path=self.label, expected=expected, found=found,
+            hint="the files do not belong together: convert again, or copy the bundle again",
+        )  # fmt: skip
+
+
+def compare_with_existing(target: Target, config: dict[str, Any]) -> None:
+    """Raise unless the bundle that stands at a target is the one that was just made.
+
+    Raises:
+        OutputError: it is another one.
+    """
+    import hashlib
+
+    existing = Bundle(target.location)
+    keys = (config.keys() | existing.config.keys()) - {"self_sha256"}  # of all the others
+    differing = sorted(key for key in keys if config.get(key) != existing.config.get(key))
+    renamed = {existing.target.paths[role]: target.file_name(role) for role in (MODEL, VOCAB)}  # as downloads are
+    for path, _ in existing.checksums():
+        name = renamed.get(path, os.path.basename(path))
+        with open(path, "rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != config["files"].get(name, {}).get("sha256"):
+                differing.append(name)
+    if differing:
+        raise OutputError(
+            "target-differs",
+            "the bundle that is there is not the one this conversion gives",
+            path=target.label,
+            found=f"differences in {', '.join(differing)}",
+            hint="--if-exists replace writes it anew",
+        )
+
+
+def _locate(path: str) -> Target:
+    if os.path.isdir(path) or path.endswith(".safetensors"):
+        folder, name = os.path.split(path)
+        # The tensors of a folder, named by themselves, stand for the folder.
+        stands = (name == MODEL or is_shard_name(name)) and os.path.exists(os.path.join(folder, CONFIG))
+        target = Target((folder or ".") if stands else path)
+    elif not os.path.lexists(path):
+        raise InputError("not-found", "there is no such bundle", path=path)
+    else:
+        raise InputError(
+            "not-a-bundle",
+            "this is no bundle",
+            path=path,
+            hint="a bundle is a folder or a .safetensors file; convert makes one of a file of vectors",
+        )
+    if not os.path.exists(target.paths[MODEL]) and not os.path.exists(target.paths[CONFIG]):
+        raise InputError("not-a-bundle", "this is no bundle", path=path, expected=f"{MODEL} and {CONFIG} in it")
+    return target
+
+
+def open_bundle(bundle: str | os.PathLike[str]) -> tuple[Bundle, Vocabulary]:
+    """The files of a bundle, and the vocabulary that belongs to its table; raises what `vec2emb.load` raises."""
+    opened = Bundle(bundle)
+    return opened, open_vocabulary(opened)
+
+
+def open_vocabulary(opened: Bundle) -> Vocabulary:
+    """The vocabulary that belongs to the table of a bundle.
+
+    Raises:
+        BundleError: it is another one.
+        VocabularyError: it is none.
+    """
+    from ..words.vocabulary import Vocabulary
+
+    facts = opened.facts
+    vocab = Vocabulary.map_file(
+        opened.target.paths[VOCAB],
+        padding_idx=facts.get("padding_idx"),
+        unk_idx=facts.get("unk_idx"),
+        sha256=facts.get("vocab_sha256"),
+        lookup=opened.config.get("lookup") or "exact",
+    )
+    if len(vocab) != facts["rows"]:
+        raise opened._damaged(f"{VOCAB} and the table differ in length", f"{facts['rows']} lines", str(len(vocab)))
+    return vocab

@@ -1,0 +1,152 @@
+"""Rows of a bundle against a file of vectors: is every row what its word has there?
+
+The file is read as in a conversion: the same options, the same policies, one pass. A row that was parsed is compared
+with the table, byte for byte, and forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..bundle.reader import DTYPES, Bundle
+from ..bundle.training import missing_rows
+from ..bundle.writer import narrowed
+from ..conversion.reading_pass import Pass, ReadOptions, with_recorded_member
+from ..conversion.selection import Rules
+from ..conversion.vocabulary_order import GivenOrder
+from ..errors import shown
+from ..io.progress import ProgressLike
+from ..io.sources import SourceLike
+from ..words.vocabulary import Vocabulary
+from .result import Verification
+
+_FEW = 5  # words named of many
+_SAME, _OTHER = 1, 2
+
+
+def check_rows(
+    opened: Bundle,
+    vocab: Vocabulary,
+    source: SourceLike,
+    found: Verification,
+    allow_pickle: bool,
+    threads: int | None,
+    progress: ProgressLike,
+) -> None:
+    """Compare all rows with a source, and record what was found.
+
+    Raises:
+        InputError: the source cannot be read as the bundle records.
+    """
+    recorded = opened.config["options"]
+    known = {name: recorded[name] for name in ReadOptions._fields if name in recorded}
+    own = {"dtype": opened.facts["dtype"], "threads": threads, "progress": progress, "allow_pickle": allow_pickle}
+    options = ReadOptions(**{**known, **own})
+    reading = with_recorded_member(lambda member: Pass(source, options._replace(member=member)), source, options.member)
+    with reading.source:
+        dim, expected = reading.detected.dim, opened.tensor.shape[1]
+        if not found.check(f"the dimension is that of {reading.source.label}", dim == expected, f"{dim}"):
+            return
+        origins = _Origins(opened, vocab)
+        rules = Rules(recorded.get("duplicates", "first"), recorded.get("lowercase", False))
+        selection = GivenOrder(vocab, [], rules=rules, extra_tokens=origins.elsewhere)
+        comparison = _Comparison(opened, selection, origins)
+        reading.run(selection, comparison.compare)
+        comparison.conclude(reading.source.label, found)
+
+
+class _Origins:
+    """Where each row comes from, as vec2emb.json has it.
+
+    Attributes:
+        made: rows that come from no row of the file: special, missing and added ones.
+        added: rows that the bundle gained since it was converted, wherever they come from.
+        absent: of these, the words that the file must not have.
+        takers: token of the file -> rows that took its vector though they are another token's.
+        elsewhere: those tokens that are no rows themselves.
+    """
+
+    def __init__(self, opened: Bundle, vocab: Vocabulary) -> None:
+        config = opened.config
+        self.made: set[int] = set()
+        self.takers: dict[bytes, list[int]] = {}
+        extensions = config.get("extensions") or []
+        self.added = set(range(extensions[0]["rows"][0], len(vocab))) if extensions else set()
+        for special in config["specials"]:
+            if special["id"] in self.added:
+                continue
+            if special["init"].startswith("token:"):
+                self._take(special["id"], special["init"].removeprefix("token:"))
+            elif special["init"] not in ("file", "given"):
+                self.made.add(special["id"])
+        self.absent = {row for first, end in missing_rows(config) for row in range(first, end)} - self.added
+        self.made |= self.absent | self.added
+        fallbacks = config.get("fallbacks") or []
+        self.fallbacks = [row for row, _ in fallbacks]
+        for row, spelling in fallbacks:
+            self._take(row, spelling)
+        self.taken = {row for rows in self.takers.values() for row in rows}
+        self.elsewhere = [token for token in self.takers if token.decode() not in vocab.tokens]
+
+    def _take(self, row: int, token: str) -> None:
+        self.takers.setdefault(token.encode(), []).append(row)
+
+
+class _Comparison:
+    """Rows as they come against those of the table."""
+
+    def __init__(self, opened: Bundle, selection: GivenOrder, origins: _Origins) -> None:
+        self._opened = opened
+        self._index = selection.index
+        self._origins = origins
+        self._rows, dim = opened.tensor.shape
+        self._width = dim * DTYPES[opened.facts["dtype"]][1]
+        self._seen = bytearray(self._rows)  # of each token: whether its row was met, and was the table's
+        self._takers = {self._index.get(token): rows for token, rows in origins.takers.items()}
+        self._taken: dict[int, int] = {}  # the same, of rows that took another token's vector
+
+    def compare(self, id: int, rows: memoryview) -> None:
+        """Take float32 rows of consecutive ids; a later row of an id replaces the earlier one."""
+        stored, width = self._stored(rows), self._width
+        count = len(stored) // width
+        inside = max(0, min(count, self._rows - id))
+        if inside and self._opened.stored_bytes(id, inside) == stored[: inside * width]:
+            self._seen[id : id + inside] = bytes([_SAME]) * inside
+        else:
+            for i in range(inside):
+                self._seen[id + i] = self._judge(id + i, stored[i * width : (i + 1) * width])
+        for i in range(count if self._takers else 0):
+            for row in self._takers.get(id + i, ()):
+                self._taken[row] = self._judge(row, stored[i * width : (i + 1) * width])
+        self._opened.release()
+
+    def _judge(self, row: int, vector: bytes) -> int:
+        return _SAME if self._opened.stored_bytes(row, 1) == vector else _OTHER
+
+    def _stored(self, rows: memoryview) -> bytes:
+        """The rows in the type of the table."""
+        return bytes(narrowed(rows, self._opened.facts["dtype"]))
+
+    def conclude(self, label: str, found: Verification) -> None:
+        """Record what came out."""
+        origins = self._origins
+        others = origins.made | origins.taken
+        different = [row for row, verdict in enumerate(self._seen) if verdict == _OTHER and row not in others]
+        different += [row for row, verdict in self._taken.items() if verdict == _OTHER]
+        lacking = [row for row, verdict in enumerate(self._seen) if not verdict and row not in others]
+        lacking += sorted(origins.taken - self._taken.keys())
+        present = [row for row in (*sorted(origins.absent), *origins.fallbacks) if self._seen[row]]
+        compared = self._rows - len(origins.made)
+        self._check(f"{compared:,} rows are what their words have in {label}", different, "different", found)
+        self._check(f"no row is of a word that {label} lacks", lacking, "not there", found)
+        self._check(f"words recorded as missing are not in {label}", present, "there, and not taken from there", found)
+        if made := len(origins.made - origins.added):
+            found.notes.append(f"{made:,} rows come from no row of the file: special and missing words")
+        if origins.added:
+            found.notes.append(f"{len(origins.added):,} rows were added since by vec2emb extend, and not compared")
+
+    def _check(self, name: str, rows: Sequence[int], what: str, found: Verification) -> None:
+        found.check(name, not rows, f"{len(rows):,} {what}: {', '.join(self._names(rows[:_FEW]))}")
+
+    def _names(self, rows: Iterable[int]) -> list[str]:
+        return [f"{shown(self._index.token(row))} (row {row})" for row in rows]

@@ -1,0 +1,144 @@
+"""Whether a bundle is whole, is what its source gives, and can be made again to the byte."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+
+from ..bundle.publication import CONFIG, VOCAB
+from ..bundle.reader import Bundle, self_sha256
+from ..errors import InputError, shown
+from ..io.progress import ProgressLike
+from ..io.sources import SourceLike
+from ..io.urls import is_url, label_of, plain
+from ..options.signatures import typed
+from ..words.vocabulary import Vocabulary
+from .result import Verification
+
+_NO_FILE = ("not-found", "not-a-bundle", "is-a-folder", "cannot-open", "read-failed")
+
+
+@typed
+def verify(
+    bundle: str | os.PathLike[str],
+    source: SourceLike | None = None,
+    rebuild: str | os.PathLike[str] | None = None,
+    *,
+    allow_pickle: bool = False,
+    threads: int | None = None,
+    progress: ProgressLike = False,
+) -> Verification:
+    """Check a bundle: its files by themselves, against a file of vectors, against a bundle made again.
+
+    The files are compared with each other and with their checksums, so that one changed bit in any of them is found.
+
+    Args:
+        bundle: a folder, or the `.safetensors` file of a bundle under one stem.
+        source: a file of vectors, or whatever else `convert` takes: is every row what its word has there, read and
+            treated as the bundle records? Memory does not grow with it.
+        rebuild: the file that the bundle was made of: a conversion with the recorded options must give the same three
+            files, byte for byte. It is written to the system's folder for temporary files. Words of `vocab` and `only`
+            are taken from the bundle itself.
+        allow_pickle, threads, progress: as for `convert`.
+
+    Returns:
+        All checks. Nothing is raised for one that fails; look at `ok`.
+
+    Raises:
+        InputError: there is no bundle or no source.
+        UsageError: `rebuild` of a bundle that was not made by `convert`.
+    """
+    label = plain(os.fsdecode(bundle))
+    if is_url(label):  # what is there now, not what was downloaded once
+        from ..bundle.download import downloaded
+
+        with downloaded(label) as folder:
+            found = verify(folder, source, rebuild, allow_pickle=allow_pickle, threads=threads, progress=progress)
+        found.path = label_of(label)
+        return found
+    found = Verification(label)
+    try:
+        opened = Bundle(label)
+    except InputError as error:
+        if error.code == "not-a-bundle" or not os.path.lexists(label):
+            raise
+        found.check("the files belong together", False, str(error))
+        return found
+    found.check("the files belong together", True)
+    _check_checksums(opened, found)
+    vocab = _check_vocabulary(opened, found)
+    if vocab is None or not _check_records(opened, vocab, found):
+        return found  # rows without words, or words without rows: there is nothing to compare
+    if source is not None:
+        from .row_comparison import check_rows
+
+        with _failing(found, "the source can be read as the bundle records"):
+            check_rows(opened, vocab, source, found, allow_pickle, threads, progress)
+    if rebuild is not None:
+        from .rebuilding import check_rebuilt
+
+        with _failing(found, "the bundle can be made again"):
+            check_rebuilt(opened, vocab, rebuild, found, allow_pickle, threads, progress)
+    return found
+
+
+@contextlib.contextmanager
+def _failing(found: Verification, name: str) -> Iterator[None]:
+    """Make a fault of a source that is there a failed check; that none is there stays an error."""
+    try:
+        yield
+    except InputError as error:
+        if error.code in _NO_FILE:
+            raise
+        found.check(name, False, str(error))
+
+
+def _check_checksums(opened: Bundle, found: Verification) -> None:
+    for path, recorded in opened.checksums():
+        with open(path, "rb") as file:
+            actual = hashlib.file_digest(file, "sha256").hexdigest()
+        found.check(
+            f"sha256 of {os.path.basename(path)}", actual == recorded, f"{actual}, where {CONFIG} says {recorded}"
+        )
+    own, actual = opened.config.get("self_sha256"), self_sha256(opened.config)
+    name = os.path.basename(opened.target.paths[CONFIG])
+    found.check(f"sha256 of {name}", actual == own, f"{actual}, where it says {shown(str(own))} of itself")
+
+
+def _check_vocabulary(opened: Bundle, found: Verification) -> Vocabulary | None:
+    facts = opened.facts
+    try:
+        vocab = Vocabulary.map_file(
+            opened.target.paths[VOCAB],
+            padding_idx=facts.get("padding_idx"),
+            unk_idx=facts.get("unk_idx"),
+            sha256=facts["vocab_sha256"],
+            lookup=opened.config.get("lookup") or "exact",
+        )
+    except InputError as error:
+        found.check("the vocabulary is unique and belongs to the table", False, str(error))
+        return None
+    fits = len(vocab) == facts["rows"]
+    found.check(
+        "the vocabulary is unique and belongs to the table", fits, f"{len(vocab)} tokens for {facts['rows']} rows"
+    )
+    return vocab if fits else None
+
+
+def _check_records(opened: Bundle, vocab: Vocabulary, found: Verification) -> bool:
+    """Whether what vec2emb.json says of rows can be true of this table."""
+    padding = opened.facts.get("padding_idx")
+    if padding is not None:
+        found.check("the padding row is zero", not any(opened.stored_bytes(padding, 1)), f"row {padding} is not")
+    specials = opened.config["specials"]
+    wrong = [
+        f"{shown(special['token'])} is not row {special['id']}"
+        for special in specials
+        if vocab.tokens[special["id"]] != special["token"]
+    ]
+    for role, id in (("padding", padding), ("unknown", opened.facts.get("unk_idx"))):
+        if id not in ([special["id"] for special in specials if special["role"] == role] or [None]):
+            wrong.append(f"the {role} token is not row {id}")
+    return found.check("records of special tokens fit the table", not wrong, "; ".join(wrong[:3]))

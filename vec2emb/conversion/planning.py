@@ -1,0 +1,153 @@
+"""Which rows a conversion is to have: its options, turned into a selection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .._kernel import TokenIndex
+from ..errors import UsageError, VocabularyError, shown
+from ..options.choices import MISSING, check_choice
+from ..words.special_tokens import Special, SpecialLike, arrange
+from ..words.word_list import WordList, WordsLike, read_words
+from .selection import Rules, Selection
+
+
+class Plan:
+    """The rows that are wanted; the arguments are those of `convert`.
+
+    Attributes:
+        specials: the special tokens in their order.
+
+    Raises:
+        UsageError: options that exclude each other, or policies that do not exist.
+        VocabularyError: a list of words is damaged.
+    """
+
+    def __init__(
+        self,
+        pad: str | None,
+        unk: str | None,
+        unk_init: str | None,
+        specials: Iterable[SpecialLike],
+        specials_at: str,
+        vocab: WordsLike | None,
+        only: WordsLike | None,
+        case_fallback: bool,
+        lowercase: bool,
+        duplicates: str,
+        note_events: bool = False,
+    ) -> None:
+        if vocab is not None and only is not None:
+            raise UsageError("vocab-and-only", "rows follow a vocabulary, or a list of words to keep, not both")
+        if case_fallback and vocab is None and only is None:
+            raise UsageError(
+                "case-fallback-alone",
+                "only words that are asked for can fall back to another spelling",
+                hint="add --vocab FILE or --only FILE, or use --lowercase",
+            )
+        if case_fallback and lowercase:
+            raise UsageError("two-case-policies", "--case-fallback and --lowercase exclude each other")
+        self.rules = Rules(duplicates, lowercase, note_events).check()
+        self.words = None if vocab is None else read_words(vocab)
+        self.only = None if only is None else read_words(only)
+        if self.words is not None:
+            pad, unk = _own_name(pad, "<pad>", self.words, "pad"), _own_name(unk, "<unk>", self.words, "unk")
+        self._named = specials if isinstance(specials, str) else list(specials)  # `arrange` refuses the former
+        self.specials: list[Special] = arrange(pad, unk, unk_init, self._named)
+        if lowercase:
+            _refuse_capitals(self.words or self.only, {special.token for special in self.specials})
+        self._case_fallback = case_fallback
+        self._at = specials_at
+        self._recorded = {"pad": pad, "unk": unk, "unk_init": unk_init}
+        if specials_at not in ("start", "end"):
+            raise UsageError("specials-at", "no such place", expected="start or end", found=repr(specials_at))
+
+    def adopt(self, pad: str | None, unk: str | None) -> None:
+        """Take the padding and unknown token that a source names itself, where the usual ones were asked for."""
+        asked, words = self._recorded, self.words or self.only
+        for role, own, usual in (("pad", pad, "<pad>"), ("unk", unk, "<unk>")):
+            if asked[role] == usual and own not in (None, usual) and (words is None or usual not in words.vocab.tokens):
+                asked[role] = own
+        self.specials = arrange(asked["pad"], asked["unk"], asked["unk_init"], self._named)
+
+    def selection(self, expected: int) -> Selection:
+        """The selection for a source of about `expected` rows."""
+        words = self.words or self.only
+        extra_tokens = self._extra_tokens(words)
+        if words is None:
+            return Selection(self.specials, self._at, self.rules, expected=expected)
+        from .vocabulary_order import Arrangement, Fallback, GivenOrder  # late: most conversions have no list of words
+
+        if self._case_fallback:
+            arrangement = Arrangement(words.vocab, self.specials, self._at, words.label) if self.words else None
+            return Fallback(
+                words.vocab, self.specials, self._at, self.rules, extra_tokens=extra_tokens, arrangement=arrangement
+            )
+        if self.words is not None:
+            return GivenOrder(
+                words.vocab, self.specials, self._at, self.rules, extra_tokens=extra_tokens, label=words.label
+            )
+        extra = b"".join(token + b"\n" for token in [*(s.token.encode() for s in self._not_in(words)), *extra_tokens])
+        wanted = TokenIndex.over(bytes(words.vocab.blob) + extra)
+        expected = min(expected, len(wanted))
+        return Selection(
+            self.specials, self._at, self.rules, expected=expected, wanted=wanted, extra_tokens=extra_tokens
+        )
+
+    def _not_in(self, words: WordList) -> list[Special]:
+        return [special for special in self.specials if special.token not in words.vocab.tokens]
+
+    def _extra_tokens(self, words: WordList | None) -> list[bytes]:
+        """Words of `token:WORD` that are no rows themselves, but whose vector is needed."""
+        if words is None:
+            return []
+        named = [s.init.removeprefix("token:") for s in self.specials if s.init and s.init.startswith("token:")]
+        rows = {special.token for special in self.specials}
+        return [word.encode() for word in dict.fromkeys(named) if word not in rows and word not in words.vocab.tokens]
+
+    def recorded(self) -> dict[str, Any]:
+        """What vec2emb.json holds of the plan."""
+        return {
+            **self._recorded,
+            "specials": [[s.token, s.init] for s in self.specials],
+            "specials_at": self._at,
+            "vocab": _facts_of(self.words),
+            "only": _facts_of(self.only),
+            "case_fallback": self._case_fallback,
+            "lowercase": self.rules.lowercase,
+            "duplicates": self.rules.duplicates,
+        }
+
+
+def check_missing(missing: str, given: bool) -> None:
+    """Refuse a policy for missing words that does not exist, or that has nothing to do."""
+    check_choice("missing-policy", missing, MISSING)
+    if missing != "normal" and not given:
+        raise UsageError("missing-alone", "only words of a vocabulary can be missing", hint="add --vocab FILE")
+
+
+def _refuse_capitals(words: WordList | None, specials: set[str]) -> None:
+    """Words with a capital would never match tokens that are lower-cased."""
+    capitals = [] if words is None else [w for w in words.vocab if w != w.lower() and w not in specials]
+    if words is not None and capitals:
+        raise VocabularyError(
+            "words-not-lowercase",
+            f"the file's tokens are lower-cased, but {len(capitals)} of the words are not",
+            path=words.label,
+            found=", ".join(shown(word) for word in capitals[:5]),
+            hint="lower-case the list as well, or use --case-fallback in the place of --lowercase",
+        )
+
+
+def _own_name(token: str | None, usual: str, words: WordList, role: str) -> str | None:
+    """The padding or unknown token that a tokenizer names itself, if it does not have the usual one."""
+    own: str | None = getattr(words, role)
+    return own if token == usual and own is not None and usual not in words.vocab.tokens else token
+
+
+def _facts_of(words: WordList | None) -> dict[str, Any] | None:
+    if words is None:
+        return None
+    facts = {"name": words.label, "words": len(words.vocab), "sha256": words.vocab.sha256}
+    return facts if words.corpus is None else {**facts, "corpus": words.corpus}

@@ -1,0 +1,177 @@
+"""Vectors into memory: `read_vectors` for a whole table, `iter_vectors` for one row after the other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .._kernel import Rows
+from ..bundle.table import Table
+from ..errors import UsageError, Vec2embError
+from ..io.progress import ProgressLike
+from ..io.sources import SourceLike
+from ..options.signatures import typed
+from ..words.vocabulary import Vocabulary
+from .reading_pass import ReadOptions, open_pass
+from .report import Report, announce
+from .selection import Rules, Selection
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class ReadTable(Table):
+    """A table that was read from a source into memory.
+
+    Attributes:
+        report: what reading found.
+    """
+
+    _from_file = True
+
+    def __init__(self, vocab: Vocabulary, vectors: NDArray[np.float32], report: Report) -> None:
+        super().__init__(vocab, vectors)
+        self.report = report
+
+
+@typed
+def read_vectors(
+    source: SourceLike,
+    *,
+    member: str | None = None,
+    sha256: str | None = None,
+    allow_pickle: bool = False,
+    format: str = "auto",
+    dim: int | None = None,
+    limit: int | None = None,
+    encoding: str = "utf-8",
+    encoding_errors: str = "error",
+    binary_dtype: str | None = None,
+    byte_order: str | None = None,
+    duplicates: str = "first",
+    bad_rows: str = "error",
+    nonfinite: str = "error",
+    unit_norm: bool = False,
+    threads: int | None = None,
+    strict: bool = False,
+    progress: ProgressLike = False,
+) -> ReadTable:
+    """Read a file of word vectors into memory, as it is: no special token is added and no row zeroed.
+
+    So the table has neither padding nor unknown token; `convert` makes one that has. The arguments are those of
+    `convert`.
+
+    Returns:
+        A `Table` of the file's V different tokens: `.vocab`, `.vectors` (float32[V, D]), and `.report`.
+
+    Raises:
+        InputError: the source is at fault.
+        UsageError: an argument is.
+    """
+    import numpy as np
+
+    options = ReadOptions(
+        format, dim, limit, bad_rows, nonfinite, unit_norm, "float32",
+        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, sha256, allow_pickle,
+    )  # fmt: skip
+    with open_pass(source, options) as opened:
+        selection = Selection([], rules=Rules(duplicates), expected=opened.expected_rows)
+        memory = _Memory(opened.detected.dim)
+        counts, found = opened.run(selection, memory.write)
+        report = Report(opened.source, opened.detected, counts, selection)
+    announce(found, strict)
+    report.warnings = found
+    vocab = Vocabulary.from_blob(b"".join(selection.vocabulary()), padding_idx=None, unk_idx=None)
+    vectors = np.frombuffer(memory.data, np.float32, report.rows * report.dim).reshape(-1, report.dim)
+    return ReadTable(vocab, vectors, report)
+
+
+class _Memory:
+    """Rows in one growing buffer, written at their place by several threads."""
+
+    def __init__(self, dim: int) -> None:
+        self.data = bytearray()
+        self._width = 4 * dim
+        self._lock = threading.Lock()
+
+    def write(self, id: int, rows: memoryview) -> None:
+        """Write float32 rows of consecutive ids."""
+        start = id * self._width
+        stop = start + len(rows)
+        with self._lock:
+            if stop > len(self.data):
+                # A quarter more each time: few copies, little waste.
+                self.data.extend(bytes(max(stop, len(self.data) * 5 // 4) - len(self.data)))
+            self.data[start:stop] = rows
+
+
+@typed
+def iter_vectors(
+    source: SourceLike,
+    *,
+    member: str | None = None,
+    sha256: str | None = None,
+    allow_pickle: bool = False,
+    format: str = "auto",
+    dim: int | None = None,
+    limit: int | None = None,
+    encoding: str = "utf-8",
+    encoding_errors: str = "error",
+    binary_dtype: str | None = None,
+    byte_order: str | None = None,
+    duplicates: str = "first",
+    bad_rows: str = "error",
+    nonfinite: str = "error",
+    unit_norm: bool = False,
+    strict: bool = False,
+) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    """Read one row after the other, in the order of the file; no more than a block is in memory.
+
+    The arguments are those of `convert`, but `duplicates="last"` is not possible in one pass. Warnings are given at the
+    end, when they are known.
+
+    Yields:
+        (token, float32[D]); the vector is the caller's own.
+
+    Raises:
+        InputError: the source is at fault; the rows in front of the fault have been yielded.
+        UsageError: an argument is.
+    """
+    if duplicates == "last":
+        raise UsageError("duplicates", "the last of duplicates is not known in one pass", hint="use read_vectors")
+    options = ReadOptions(
+        format, dim, limit, bad_rows, nonfinite, unit_norm, "float32",
+        encoding, encoding_errors, binary_dtype, byte_order, member=member, sha256=sha256, allow_pickle=allow_pickle,
+    )  # fmt: skip
+    options.policy()
+    options.read_as()
+    return _iterate(source, options, Selection([], rules=Rules(duplicates)), strict)
+
+
+def _iterate(
+    source: SourceLike, options: ReadOptions, selection: Selection, strict: bool
+) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    import numpy as np
+
+    with open_pass(source, options) as opened:
+        taken: list[tuple[int, bytes]] = []
+        engine = opened.engine(selection, lambda first, rows: taken.append((first, bytes(rows))), workers=1)
+        rows, buffer, out = Rows(), bytearray(), bytearray()
+        failure: Vec2embError | None = None
+        more = True
+        while more:
+            try:
+                more = engine.step(rows, buffer, out)
+            except Vec2embError as error:
+                failure, more = error, False
+            for id, block in taken:
+                vectors = np.frombuffer(block, np.float32).reshape(-1, opened.detected.dim)
+                for i, vector in enumerate(vectors):
+                    yield selection.index.token(id + i).decode(), vector.copy()
+            taken.clear()
+        if failure is not None:
+            raise failure
+        found = opened.conclude(selection, engine.counts)
+    announce(found, strict)

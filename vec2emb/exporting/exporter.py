@@ -1,0 +1,204 @@
+"""From a bundle to what other programs read: files of vectors, lists of words, folders of other libraries."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+
+from ..bundle.publication import CONFIG
+from ..bundle.reader import Bundle, open_bundle, table_sha256
+from ..editing.resharding import write_shards
+from ..errors import OutputError, UsageError, shown, warn_caller
+from ..io.compressed_output import compression_of, packed
+from ..io.progress import Progress, ProgressLike, progress_of
+from ..io.staging import new_file, staged
+from ..io.urls import local_only
+from ..options.choices import EXPORTS, REPLACE, check_choice
+from ..options.signatures import typed
+from ..safetensors_files.sharding import SIZE, shards_of
+from . import model_folder as folders
+from .arrays import write_npz
+from .huggingface import HUGGINGFACE
+from .model2vec import MODEL2VEC
+from .part import Part
+from .result import Export
+from .vectors import VECTORS, check_tokens, needs_options, options_to_read, write_vectors
+from .words import write_vocab_json
+
+FOLDERS = {layout.name: layout for layout in (HUGGINGFACE, MODEL2VEC)}
+
+_PART = "export"  # the name of a file while it is written
+
+
+@typed
+def export(
+    bundle: str | os.PathLike[str],
+    to: str,
+    path: str | os.PathLike[str],
+    *,
+    specials: str = "keep",
+    normalize_module: bool = False,
+    model_card: bool = False,
+    shard_size: int | str | None = None,
+    if_exists: str = "error",
+    progress: ProgressLike = False,
+) -> Export:
+    """Write the table of a bundle as other programs read it: a file of vectors, a list of words, a folder, or shards.
+
+    Nothing is lost: the numbers of text are the shortest that read back as the same float32; float16 and bfloat16
+    are written as the float32 that they stand for (`npz` and folders keep float16). What is written appears complete
+    or not at all, a file of vectors only after it was read back and compared with the table. The same bundle gives the
+    same bytes.
+
+    Args:
+        bundle: a folder, or the `.safetensors` file of a bundle under one stem.
+        to: a file of vectors: `word2vec` (text with a header), `word2vec-binary`, `glove` (text without one) or
+            `fasttext-vec` (text for fastText's `-pretrainedVectors`); `vocab-json` (`{"token": id, ..}`) or `npz`
+            (numpy arrays `weight` [V, D] and `vocab`, the bytes of vocab.txt); or a folder: `huggingface`, which
+            sentence-transformers, model2vec and transformers load, or `model2vec`, that library's own; or
+            `shards`, the same bundle in several files as PyTorch's distributed checkpoint has them.
+        path: the file, of which `.gz`, `.bz2`, `.xz` and `.zst` at its end compress it, or the folder.
+        specials: `keep` the rows of the special tokens, or `drop` them; folders and shards need them.
+        normalize_module: of a folder: texts are scaled to length 1 at the end.
+        model_card: of a folder: write README.md from the source and the licence that are recorded.
+        shard_size: of shards, the largest that one of words may be, as a number of bytes or as `5GB`, which is the
+            default.
+        if_exists: raise an `error` where a file or an earlier export stands already, or `replace` it. README.md and
+            .gitattributes of a folder stay; a folder with any other foreign file is never replaced.
+        progress: True for the usual display, or a function of (bytes done, bytes in all).
+
+    Returns:
+        What was written, with notes on what its readers make of it. If `convert` needs options to read a file of
+        vectors, a warning names them; another counts the tokens that the tokenizer of a folder never finds.
+
+    Raises:
+        InputError: there is no bundle, or it is damaged.
+        OutputError: the format cannot hold a token or value, or the target exists or cannot be written.
+        UsageError: an argument is none that there is.
+    """
+    label = os.fsdecode(path)
+    _check_arguments(label, to, specials, if_exists, {"normalize_module": normalize_module, "model_card": model_card})
+    if to == "shards":
+        return _export_shards(bundle, label, SIZE if shard_size is None else shard_size, if_exists, progress)
+    if shard_size is not None:
+        raise UsageError("shard-size-alone", f"{to} is not cut into shards", hint="--to shards")
+    opened, vocab = open_bundle(bundle)
+    if to != "vocab-json":  # which has no row of the table
+        opened.check_sum()
+    part = Part(opened, vocab, specials == "drop")
+    compression = "none" if to in FOLDERS or to == "npz" else compression_of(label)
+    done = Export(label, to, compression, part.rows, part.dim, part.dropped)
+    with progress_of(progress, os.path.basename(label)) as show:
+        if to in FOLDERS:
+            _export_folder(opened, part, done, if_exists, normalize_module, model_card, show)
+        else:
+            _export_file(opened, part, done, if_exists, show)
+    for warning in done.warnings:
+        warn_caller(warning)
+    return done
+
+
+def _check_arguments(label: str, to: str, specials: str, if_exists: str, of_folders: dict[str, bool]) -> None:
+    check_choice("export-format", to, EXPORTS, "no such format to export to")
+    check_choice("specials", specials, ("keep", "drop"), "specials cannot be so")
+    check_choice("if-exists", if_exists, REPLACE, "if_exists cannot be so")
+    local_only(label, "a file of vectors that is written")
+    if label in ("", "-"):
+        raise UsageError("output-name", "the output has no name that a file can have", found=shown(label))
+    if to not in FOLDERS:
+        for name in (name for name, wanted in of_folders.items() if wanted):
+            raise UsageError(
+                "folder-option", f"{name} is for a folder", expected=" or ".join(f"--to {name}" for name in FOLDERS),
+                found=f"--to {to}",
+            )  # fmt: skip
+    elif specials == "drop":
+        raise UsageError("specials-needed", f"{to} needs the special tokens", hint="leave out --specials drop")
+    if to == "shards" and specials == "drop":
+        raise UsageError("specials-needed", "shards hold the whole table", hint="leave out --specials drop")
+    if to == "npz":
+        packing = compression_of(label)
+        if packing != "none":
+            raise UsageError("compression-suffix", "an .npz is not compressed as a whole", path=label, found=packing)
+
+
+def _export_file(opened: Bundle, part: Part, done: Export, if_exists: str, show: Progress | None) -> None:
+    label, to = done.path, done.format
+    layout = VECTORS.get(to)
+    if layout is not None:
+        check_tokens(part, layout, to)
+    target = os.path.realpath(label)
+    with staged(target, lambda: _check_file(label, target, opened, if_exists), file=_PART) as folder:
+        hidden = os.path.join(folder, _PART)
+        with new_file(hidden) as file:
+            if layout is not None:
+                with packed(file, done.compression) as stream:
+                    tokens_sha256 = write_vectors(part, stream, layout, to, show)
+            elif to == "npz":
+                done.dtype = part.dtype
+                write_npz(part, file, show)
+            else:
+                done.dtype = None
+                with packed(file, done.compression) as stream:
+                    write_vocab_json(part, stream)
+        if layout is not None:
+            done.options = options_to_read(hidden, label, part, tokens_sha256, layout)
+            done.read_back = True
+        done.bytes, done.sha256 = _size_and_hash(hidden)
+    if done.options:
+        done.warnings.append(needs_options(done))
+
+
+def _export_folder(
+    opened: Bundle, part: Part, done: Export, if_exists: str, normalize: bool, card: bool, show: Progress | None
+) -> None:
+    layout = FOLDERS[done.format]
+    folders.check_part(part, layout)
+    target = os.path.realpath(done.path)
+    own = opened.target.path if opened.target.is_folder else None
+    with staged(target, lambda: folders.check_target(done.path, target, own, if_exists)) as hidden:
+        folders.write_folder(part, hidden, layout, done, normalize=normalize, card=card, show=show)
+        for name in sorted(os.listdir(hidden)):
+            size, digest = _size_and_hash(os.path.join(hidden, name))
+            done.files[name] = {"bytes": size, "sha256": digest}
+            done.bytes += size
+        for name in folders.STAYING:
+            there, new = os.path.join(target, name), os.path.join(hidden, name)
+            if os.path.isfile(there) and not os.path.exists(new):
+                with open(there, "rb") as old, new_file(new) as file:
+                    shutil.copyfileobj(old, file)
+
+
+def _export_shards(
+    bundle: str | os.PathLike[str], label: str, shard_size: int | str, if_exists: str, progress: ProgressLike
+) -> Export:
+    config = write_shards(bundle, label, shard_size, if_exists, progress)
+    done = Export(label, "shards", "none", config["rows"], config["dim"], 0)
+    size, digest = _size_and_hash(os.path.join(label, CONFIG))
+    done.files = {**config["files"], CONFIG: {"bytes": size, "sha256": digest}}
+    done.dtype, done.read_back = config["dtype"], True
+    done.bytes, done.sha256 = sum(facts["bytes"] for facts in done.files.values()), table_sha256(config)
+    shards = shards_of(config)
+    larger = max(config["files"][name]["bytes"] for name in shards) > config["shard_size"]
+    done.notes.append(
+        f"{len(shards):,} shard{'' if len(shards) == 1 else 's'} of at most {config['shard_size']:,} bytes"
+        f"{', but for that of positions' if larger else ''}"
+    )
+    return done
+
+
+def _size_and_hash(path: str) -> tuple[int, str]:
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return file.tell(), digest
+
+
+def _check_file(label: str, target: str, bundle: Bundle, if_exists: str) -> None:
+    if target in bundle.paths():
+        raise OutputError("target-is-the-bundle", "this is a file of the bundle itself", path=label)
+    if not os.path.lexists(target):
+        return
+    if not os.path.isfile(target):
+        raise OutputError("target-not-a-file", "no file stands there, but something else", path=label)
+    if if_exists == "error":
+        raise OutputError("target-exists", "the file is there already", path=label, hint="--if-exists replace")

@@ -1,0 +1,1 @@
+"""Bytes in and out: sources, compression, archives, URLs, atomic writes, progress."""

@@ -1,0 +1,1 @@
+"""Questions to a table: nearest neighbours, word similarity and analogies."""

@@ -1,0 +1,72 @@
+"""Rows in a file, each at its place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from ..io.filesystem import write_all, writing
+from ..io.writeback import WriteBack
+
+PIECE = 1 << 20  # bytes; larger writes were several times slower
+
+
+class RowFile:
+    """Rows in a file, written and read at their place; float32 unless `item`, bytes a value, says otherwise.
+
+    `label` is the output's name for messages; `write_back` is told of what was written.
+    """
+
+    def __init__(
+        self, descriptor: int, base: int, dim: int, label: str, item: int = 4, write_back: WriteBack | None = None
+    ) -> None:
+        self.descriptor = descriptor
+        self.dim = dim
+        self._label = label
+        self._base = base
+        self._width = item * dim
+        self._write_back = write_back
+
+    def write(self, row: int, rows: bytes | bytearray | memoryview) -> None:
+        """Write n rows at row .. row+n-1."""
+        with writing(self._label):
+            self._write(row, memoryview(rows))
+        if self._write_back is not None:
+            self._write_back.wrote(len(rows))
+
+    def write_each(self, places: Iterable[tuple[int, int, int]], rows: memoryview) -> None:
+        """Write rows that go to many places: of each (at, row, n), rows at .. at+n-1 of `rows` to row .. row+n-1.
+
+        They wait for `sync`: a page of the disk holds parts of several rows, and would be written for each.
+        """
+        width = self._width
+        with writing(self._label):
+            for at, row, count in places:
+                self._write(row, rows[at * width : (at + count) * width])
+
+    def read(self, row: int, count: int) -> bytes:
+        """`count` rows from `row` on."""
+        with writing(self._label):
+            return self._read(row, count)
+
+    def blocks(self, start: int, stop: int) -> Iterator[bytes]:
+        """Rows start .. stop-1, about 1 MiB at a time."""
+        step = max(1, PIECE // self._width)
+        for row in range(start, stop, step):
+            yield self.read(row, min(step, stop - row))
+
+    def sync(self) -> None:
+        """Have all that was written on the disk."""
+        if self._write_back is not None:
+            self._write_back.finish()
+
+    def close(self) -> None:
+        """Close what was opened here; a descriptor that was given is its owner's."""
+        if self._write_back is not None:
+            self._write_back.close()
+
+    def _write(self, row: int, rows: memoryview) -> None:
+        write_all(self.descriptor, rows, self._base + row * self._width)
+
+    def _read(self, row: int, count: int) -> bytes:
+        return os.pread(self.descriptor, count * self._width, self._base + row * self._width)

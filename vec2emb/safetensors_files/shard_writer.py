@@ -1,0 +1,137 @@
+"""Writes the rows of a table into shards: they come in whatever order, and from several threads."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ..errors import OutputError
+from ..io.filesystem import sha256_of, write_all
+from .header import TensorInfo, encode_header
+from .rows import RowFile
+from .sharding import MOST, shard_name, sharding_metadata
+
+_OPEN = 64  # files at a time: systems allow a process a few hundred
+_HASHING = 4  # at a time
+
+
+class ShardedRows(RowFile):
+    """Rows of the stored type at their place in the shards of a table.
+
+    Args:
+        path_of: where a file of this name is written.
+        each: rows of a full shard.
+        header_bytes: in front of the rows of each.
+    """
+
+    def __init__(
+        self, path_of: Callable[[str], str], each: int, header_bytes: int, dim: int, label: str, item: int
+    ) -> None:
+        super().__init__(-1, header_bytes, dim, label, item)
+        self._path_of = path_of
+        self._each = each
+        self._held: dict[int, list[int]] = {}  # shard -> [descriptor, users], the one that was used last at the end
+        self._lock = threading.Lock()
+
+    def _places(self, row: int, count: int) -> Iterator[tuple[int, int, int]]:
+        """Shard, offset in its file, and how many of `count` rows from `row` on stand there."""
+        while count:
+            shard, at = divmod(row, self._each)
+            inside = min(count, self._each - at)
+            yield shard, self._base + at * self._width, inside
+            row, count = row + inside, count - inside
+
+    def _write(self, row: int, rows: memoryview) -> None:
+        for shard, offset, count in self._places(row, len(rows) // self._width):
+            with self._opened(shard) as descriptor:
+                write_all(descriptor, rows[: count * self._width], offset)
+            rows = rows[count * self._width :]
+
+    def _read(self, row: int, count: int) -> bytes:
+        pieces = []
+        for shard, offset, inside in self._places(row, count):
+            with self._opened(shard) as descriptor:
+                pieces.append(os.pread(descriptor, inside * self._width, offset))
+        return b"".join(pieces)
+
+    @contextlib.contextmanager
+    def _opened(self, shard: int) -> Iterator[int]:
+        """The descriptor of a shard; of those that nobody uses, the longest unused are closed if there are many."""
+        with self._lock:
+            entry = self._held.pop(shard, None) or [self._create(shard), 0]
+            entry[1] += 1
+            self._held[shard] = entry
+            idle = [other for other, (_, users) in self._held.items() if not users]
+            for other in idle[: max(0, len(self._held) - _OPEN)]:
+                os.close(self._held.pop(other)[0])
+        try:
+            yield entry[0]
+        finally:
+            with self._lock:
+                entry[1] -= 1
+
+    def _create(self, shard: int) -> int:
+        if shard >= MOST:
+            raise OutputError(
+                "too-many-shards", "the table has too many shards", path=self._label, expected=f"at most {MOST}",
+                hint="a larger --shard-size",
+            )  # fmt: skip
+        return os.open(self._path_of(shard_name(shard + 1)), os.O_RDWR | os.O_CREAT, 0o666)
+
+    def close(self) -> None:
+        """Close all files."""
+        while self._held:
+            os.close(self._held.popitem()[1][0])
+
+    def finish(
+        self, count: int, key: str, dtype: str, metadata: dict[str, str], positions: dict[str, bytes | bytearray]
+    ) -> dict[str, dict[str, Any]]:
+        """Write the headers, and a shard for the positions; sync all.
+
+        Args:
+            count: V, the rows of the table.
+            key, dtype: of the tensor of words, as safetensors names them.
+            metadata: what every header says.
+            positions: key and bytes of each position table.
+
+        Returns:
+            Name of each shard, with its bytes, its sha256, and of words the rows that it holds, [first, one past the
+            last].
+        """
+        facts: list[dict[str, Any]] = []
+        for shard, _, rows in list(self._places(0, count)) or [(0, self._base, 0)]:  # of no rows, too, the names stay
+            size, first = rows * self._width, shard * self._each
+            tensors = {key: TensorInfo(dtype, (rows, self.dim), 0, size)}
+            self._put_header(shard, tensors, {**metadata, **sharding_metadata([key], first)}, size)
+            facts.append({"bytes": self._base + size, "rows": [first, first + rows]})
+        if positions:
+            shard, tensors, end = len(facts), {}, 0
+            for name, table in positions.items():
+                shape = (len(table) // self._width, self.dim)
+                tensors[name] = TensorInfo(dtype, shape, end, end + len(table))
+                with self._opened(shard) as descriptor:
+                    write_all(descriptor, table, self._base + end)
+                end += len(table)
+            self._put_header(shard, tensors, {**metadata, **sharding_metadata(positions, 0)}, end)
+            facts.append({"bytes": self._base + end})
+        with ThreadPoolExecutor(_HASHING, "vec2emb-shards") as pool:
+            for one, digest in zip(facts, pool.map(self._sync_and_hash, range(len(facts))), strict=True):
+                one["sha256"] = digest
+        return {shard_name(number): one for number, one in enumerate(facts, 1)}
+
+    def _put_header(self, shard: int, tensors: dict[str, TensorInfo], metadata: dict[str, str], size: int) -> None:
+        header = encode_header(tensors, metadata, align=self._base)
+        if len(header) != self._base:
+            raise AssertionError(f"a header of {len(header)} bytes")
+        with self._opened(shard) as descriptor:
+            write_all(descriptor, header, 0)
+            os.ftruncate(descriptor, self._base + size)
+
+    def _sync_and_hash(self, shard: int) -> str:
+        with self._opened(shard) as descriptor:
+            os.fsync(descriptor)
+            return sha256_of(descriptor)
