@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 
@@ -11,6 +10,7 @@ from ..bundle.reader import Bundle, open_bundle, table_sha256
 from ..editing.resharding import write_shards
 from ..errors import OutputError, UsageError, shown, warn_caller
 from ..io.compressed_output import compression_of, packed
+from ..io.filesystem import size_and_sha256
 from ..io.progress import Progress, ProgressLike, progress_of
 from ..io.staging import new_file, staged
 from ..io.urls import local_only
@@ -144,7 +144,7 @@ def _export_file(opened: Bundle, part: Part, done: Export, if_exists: str, show:
         if layout is not None:
             done.options = options_to_read(hidden, label, part, tokens_sha256, layout)
             done.read_back = True
-        done.bytes, done.sha256 = _size_and_hash(hidden)
+        done.bytes, done.sha256 = size_and_sha256(hidden)
     if done.options:
         done.warnings.append(needs_options(done))
 
@@ -159,7 +159,7 @@ def _export_folder(
     with staged(target, lambda: folders.check_target(done.path, target, own, if_exists)) as hidden:
         folders.write_folder(part, hidden, layout, done, normalize=normalize, card=card, show=show)
         for name in sorted(os.listdir(hidden)):
-            size, digest = _size_and_hash(os.path.join(hidden, name))
+            size, digest = size_and_sha256(os.path.join(hidden, name))
             done.files[name] = {"bytes": size, "sha256": digest}
             done.bytes += size
         for name in folders.STAYING:
@@ -174,7 +174,7 @@ def _export_shards(
 ) -> Export:
     config = write_shards(bundle, label, shard_size, if_exists, progress)
     done = Export(label, "shards", "none", config["rows"], config["dim"], 0)
-    size, digest = _size_and_hash(os.path.join(label, CONFIG))
+    size, digest = size_and_sha256(os.path.join(label, CONFIG))
     done.files = {**config["files"], CONFIG: {"bytes": size, "sha256": digest}}
     done.dtype, done.read_back = config["dtype"], True
     done.bytes, done.sha256 = sum(facts["bytes"] for facts in done.files.values()), table_sha256(config)
@@ -185,12 +185,6 @@ def _export_shards(
         f"{', but for that of positions' if larger else ''}"
     )
     return done
-
-
-def _size_and_hash(path: str) -> tuple[int, str]:
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return file.tell(), digest
 
 
 def _check_file(label: str, target: str, bundle: Bundle, if_exists: str) -> None:
