@@ -30,7 +30,7 @@ POINTS = (
     ("hash", "bundle.writer", "BundleWriter._sync_and_hash"),
     ("sync", "io.writeback", "WriteBack.finish"),
     ("sync", "io.filesystem", "sync"),
-    ("publish", "bundle.publication", "Publication.publish"),
+    ("publish", "io.atomic", "AtomicOutput.publish"),
 )
 
 

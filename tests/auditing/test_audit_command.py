@@ -209,7 +209,7 @@ def test_files_are_written_whole_or_not_at_all(corpus: Path, tmp_path: Path) -> 
     assert missing.read_text().splitlines()[1] == "<script>alert(1)</script>\t4\t"
     done = run("audit", SAMPLE, "--corpus", corpus, "--missing-words", tmp_path / "no" / "words.tsv")
     assert done.returncode == 1
-    assert done.stderr.decode().startswith("error[write-failed]: ")
+    assert done.stderr.decode().startswith("error[cannot-write]: ")
 
 
 def test_a_wide_table_of_numbers(tmp_path: Path) -> None:

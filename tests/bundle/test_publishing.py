@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import textwrap
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import run
+from stopping import stopped_at, unsynced
 
 import vec2emb
-from vec2emb.bundle import publication
 from vec2emb.bundle.publication import CONFIG, MODEL, VOCAB, Publication, Target
 from vec2emb.errors import InputError, OutputError, TryAgainError, UsageError, Vec2embError
 from vec2emb.io import filesystem
@@ -62,66 +61,9 @@ def hidden_in(folder: Path) -> list[str]:
     return [name for name in os.listdir(folder) if name.startswith(".")]
 
 
+__all__ = ["unsynced"]  # a fixture
+
 # Stopped at every step.
-
-
-class KilledError(BaseException):
-    """The process is gone: whatever it would still do does not happen."""
-
-
-class Steps:
-    """Counts the calls that change a disk, and stops the run at one of them."""
-
-    NAMES = ("open", "mkdir", "rename", "replace", "link", "unlink", "rmdir", "fsync", "ftruncate", "pwrite")
-
-    def __init__(self, patch: pytest.MonkeyPatch, at: int, how: str) -> None:
-        self.count = 0
-        self._at, self._how = at, how
-        for name in self.NAMES:
-            patch.setattr(os, name, self._counted(getattr(os, name)))
-        patch.setattr(publication, "exchange", self._counted(filesystem.exchange))
-
-    def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*args: Any, **kwargs: Any) -> Any:
-            if threading.current_thread() is not threading.main_thread():
-                return call(*args, **kwargs)  # what is written is flushed there, nothing else
-            self.count += 1
-            if self.count == self._at and self._how == "fails":
-                raise OSError(errno.EIO, "Input/output error")
-            if self.count == self._at and self._how == "interrupted":
-                raise KeyboardInterrupt
-            if self.count >= self._at and self._how == "killed":
-                raise KilledError
-            return call(*args, **kwargs)
-
-        return counted
-
-
-@pytest.fixture
-def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is to be seen of fsync here, and it takes its time."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-def without_exchange(patch: pytest.MonkeyPatch) -> None:
-    """As on file systems that can neither exchange two folders nor link files."""
-
-    def no_link(*_: object) -> None:
-        raise OSError(errno.EPERM, "Operation not permitted")
-
-    patch.setattr(publication, "exchange", lambda a, b: False)
-    patch.setattr(os, "link", no_link)
-
-
-def stopped_at(step: int, how: str, able: bool, action: Callable[[], None]) -> bool:
-    """Run an action up to a step; whether it came to its end before that."""
-    with pytest.MonkeyPatch.context() as patch:
-        if not able:
-            without_exchange(patch)
-        steps = Steps(patch, step, how)
-        with contextlib.suppress(KilledError, KeyboardInterrupt, OutputError):
-            action()
-        return steps.count < step
 
 
 @pytest.mark.usefixtures("unsynced")
@@ -194,9 +136,10 @@ def test_healing_may_be_stopped_too(tmp_path: Path, first_stop: int) -> None:
 
 
 def test_healing_keeps_the_old_bundle_where_an_empty_folder_was_made_in_its_place(tmp_path: Path) -> None:
-    target = Target(tmp_path / "glove")
     save(tmp_path / "glove", 1)
-    os.rename(target.path, target.aside)  # what a run without exchange leaves when it is killed there
+    os.rename(
+        tmp_path / "glove", Publication(Target(tmp_path / "glove")).aside
+    )  # what a run without exchange leaves when it is killed there
     (tmp_path / "glove").mkdir()  # and what scripts do before they try again
     with pytest.raises(OutputError) as caught:
         save(tmp_path / "glove", 2)
@@ -206,12 +149,11 @@ def test_healing_keeps_the_old_bundle_where_an_empty_folder_was_made_in_its_plac
 
 
 def test_a_file_that_changed_while_its_folder_was_replaced_is_kept_beside_the_older_one(tmp_path: Path) -> None:
-    target = Target(tmp_path / "glove")
     save(tmp_path / "glove", 2)
     (tmp_path / "glove" / "tokenizer.json").write_bytes(b"newer")
     save(tmp_path / "old", 1)
     (tmp_path / "old" / "tokenizer.json").write_bytes(b"older")
-    os.rename(tmp_path / "old", target.hidden)  # as if killed after the exchange
+    os.rename(tmp_path / "old", Publication(Target(tmp_path / "glove")).hidden)  # as if killed after the exchange
     save(tmp_path / "glove", 3, "replace")
     assert foreign_of(tmp_path / "glove") == {"tokenizer.json": b"newer", "tokenizer.json.old1": b"older"}
     assert sorted(os.listdir(tmp_path)) == ["glove"]
@@ -464,14 +406,14 @@ def test_a_folder_that_cannot_be_written_to(tmp_path_factory: pytest.TempPathFac
 def test_a_target_in_use_is_busy_and_free_again_afterwards(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     with Publication(Target(path)) as publication:
-        assert os.path.isdir(publication.target.hidden)
+        assert os.path.isdir(publication.hidden)
         with pytest.raises(TryAgainError, match="another run is writing this bundle") as caught:
             save(path, 1)
         assert caught.value.code == "target-busy"
         busy = run("convert", "-", "-o", path, "--json", stdin=b"a 1 2\n")
         assert busy.returncode == 4
         assert b'"target-busy"' in busy.stdout
-        assert os.path.isdir(publication.target.hidden)  # a live one is left alone
+        assert os.path.isdir(publication.hidden)  # a live one is left alone
     assert not os.listdir(tmp_path)
     save(path, 2)
     assert tag_of(path) == 2

@@ -22,7 +22,7 @@ from helpers import FIXTURES, run
 
 import vec2emb
 from vec2emb import cli
-from vec2emb.bundle.publication import Target
+from vec2emb.bundle.publication import Publication, Target
 
 ROWS = b"The 0.5 -1.25 2\nof 1 0.25 -0.75\nand -0.5 0.125 0.0625\n"
 
@@ -292,7 +292,7 @@ def test_check_missed(call: Call, source: Path, tmp_path: Path) -> None:
 
 def test_try_again(call: Call, source: Path, tmp_path: Path) -> None:
     """Another run is writing the same bundle."""
-    lock = os.open(Target(tmp_path / "out").lock, os.O_RDWR | os.O_CREAT)
+    lock = os.open(Publication(Target(tmp_path / "out")).lock, os.O_RDWR | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         done = call("convert", source, "-o", tmp_path / "out", "--json")

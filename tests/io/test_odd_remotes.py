@@ -6,8 +6,10 @@ import errno
 import fcntl
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,10 @@ from helpers import FIXTURES
 
 import vec2emb
 from vec2emb import Vec2embError, cli
+from vec2emb.bundle import download
+from vec2emb.bundle.download import cached
 from vec2emb.errors import InputError, OutputError, TryAgainError, UsageError
+from vec2emb.io.atomic import AtomicOutput
 from vec2emb.io.remote import files, open_remote, uploads
 from vec2emb.io.remote.facts import Digest, digest_of
 from vec2emb.io.remote.spooling import spooled
@@ -194,22 +199,73 @@ def test_a_cache_that_cannot_be_written(
     assert list(downloads.iterdir()) == []
 
 
+def leftover(downloads: Path, name: str) -> Path:
+    """What a run leaves that is killed while it downloads, and its lock file."""
+    output = AtomicOutput(str(downloads / name), name, lambda: None)
+    (downloads / output.hidden).mkdir(parents=True)
+    (downloads / output.hidden / "vocab.txt").write_text("half")
+    Path(output.lock).touch()
+    return Path(output.lock)
+
+
 def test_what_killed_runs_left_is_removed(memory: Any, downloads: Path) -> None:
+    """Whatever they downloaded; not what a live run downloads, nor what is not ours."""
     vec2emb.convert(GLOVE, "memory://a", limit=3)
-    for name in ("part-left", "part-locked", "part-new", "other"):
-        (downloads / name / "bundle").mkdir(parents=True)
-        (downloads / name / "bundle" / "vocab.txt").write_text("half")
-        age = 3600 if name == "part-new" else 2 * 86_400
-        os.utime(downloads / name, (time.time() - age,) * 2)
-    descriptor = os.open(downloads / "part-locked", os.O_RDONLY)
+    leftover(downloads, "left")
+    lock = leftover(downloads, "live")
+    (downloads / "other").mkdir()
+    descriptor = os.open(lock, os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
-        assert len(vec2emb.load("memory://a")) == 5
+        folder = cached("memory://a")
     finally:
         os.close(descriptor)
     kept = {path.name for path in downloads.iterdir()}
-    assert kept > {"part-locked", "part-new", "other"}
-    assert len(kept) == 4
+    assert kept == {os.path.basename(folder), lock.name, lock.with_suffix(".tmp").name, "other"}
+
+
+@pytest.mark.parametrize("age", [3600, 2 * 86_400])
+def test_without_locks_what_is_a_day_old_is_removed(
+    age: int, memory: Any, downloads: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    vec2emb.convert(GLOVE, "memory://a", limit=3)
+    lock = leftover(downloads, "left")
+    os.utime(lock, (time.time() - age,) * 2)
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    folder = cached("memory://a")
+    left = {lock.name, lock.with_suffix(".tmp").name} if age == 3600 else set()
+    assert {path.name for path in downloads.iterdir()} == {os.path.basename(folder)} | left
+
+
+@pytest.mark.parametrize("locks", [True, False], ids=["locks", "no-locks"])
+def test_two_runs_that_download_the_same(
+    locks: bool, memory: Any, downloads: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one waits for the first, and downloads nothing; without locks both download."""
+
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    vec2emb.convert(GLOVE, "memory://a", limit=3)
+    if not locks:
+        monkeypatch.setattr(fcntl, "flock", no_locks)
+    fill, fills, both = download._fill, [], threading.Barrier(2, timeout=20)
+
+    def filling(*arguments: Any) -> None:
+        fills.append(arguments)
+        if not locks:
+            both.wait()
+        fill(*arguments)
+
+    monkeypatch.setattr(download, "_fill", filling)
+    with ThreadPoolExecutor(2) as pool:
+        folders = {*pool.map(cached, ["memory://a"] * 2)}
+    assert len(fills) == (1 if locks else 2)
+    assert [str(path) for path in downloads.iterdir()] == [*folders]
+    assert len(vec2emb.load("memory://a")) == 5
 
 
 @pytest.mark.parametrize("size", ["1e999", "-1e999", '"x"', "null"])

@@ -55,10 +55,14 @@ def test_files_are_never_replaced_unasked(vocab: Vocabulary, tmp_path: Path) -> 
     umask = os.umask(0)
     os.umask(umask)
     assert path.stat().st_mode & 0o777 == 0o666 & ~umask
-    with refused(OutputError, "cannot-write", f"{tmp_path}: the file cannot be written (Is a directory)"):
+    with refused(
+        OutputError, "cannot-write", f"{tmp_path}: the file cannot be written (Is a directory); nothing was left behind"
+    ):
         vocab.to_file(tmp_path, replace=True)
     with refused(
-        OutputError, "cannot-write", f"{tmp_path}/no/v.txt: the file cannot be written (No such file or directory)"
+        OutputError,
+        "cannot-write",
+        f"{tmp_path}/no/v.txt: the file cannot be written (No such file or directory); nothing was left behind",
     ):
         vocab.to_file(tmp_path / "no" / "v.txt")
     assert os.listdir(tmp_path) == ["vocab.txt"]
@@ -70,7 +74,11 @@ def test_a_write_that_fails_leaves_nothing(vocab: Vocabulary, tmp_path: Path, mo
 
     path = write(tmp_path / "vocab.txt", b"old\n")
     monkeypatch.setattr(os, "fsync", full)
-    with refused(OutputError, "cannot-write", f"{path}: the file cannot be written (No space left on device)"):
+    with refused(
+        OutputError,
+        "disk-full",
+        f"{path}: the file cannot be written (No space left on device); nothing was left behind",
+    ):
         vocab.to_file(path, replace=True)
     assert path.read_bytes() == b"old\n"
     assert os.listdir(tmp_path) == ["vocab.txt"]

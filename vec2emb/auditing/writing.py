@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator
 
-from ..io.filesystem import writing
+from ..io.atomic import replaced_file
 from ..io.urls import local_only
 from .outcome import Audit
 from .results import Source
@@ -57,14 +56,5 @@ def _cell(token: str) -> str:
 
 def _write(path: str, text: str) -> None:
     local_only(path, "a file of an audit")
-    temporary = f"{path}.{os.getpid()}.tmp"
-    with writing(path):
-        try:
-            with open(temporary, "x", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
+    with replaced_file(path, replace=True) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))

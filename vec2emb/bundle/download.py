@@ -13,20 +13,18 @@ import json
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from typing import Any
 
 from ..errors import BundleError, InputError, UsageError
-from ..io.filesystem import sync, try_lock, write_file, writing
+from ..io.atomic import AtomicOutput, tidy
+from ..io.filesystem import sync, write_file, writing
 from ..io.remote import open_remote, read_whole
 from ..io.urls import joined, label_of, name_of
 from ..safetensors_files.sharding import shards_of
 from .publication import CONFIG, MAX_CONFIG, MODEL, VOCAB
 
 _PIECE = 1 << 20
-_PART = "part-"  # begins the names of folders that are being filled
-_ABANDONED = 86_400  # seconds after which such a folder is nobody's, if it is not locked; not all systems have locks
 
 
 def cached(url: str) -> str:
@@ -43,21 +41,24 @@ def cached(url: str) -> str:
     root = _root()
     folder = os.path.join(root, hashlib.sha256(config).hexdigest()[:32])
     if os.path.isdir(folder):
+        tidy(root)
         return folder
     with writing(root, "the download", "set VEC2EMB_CACHE to a folder with room that can be written to"):
         os.makedirs(root, exist_ok=True)
-        _tidy(root)
-        with _part_of(root) as part:
-            _fill(part, urls, config, url)
-            for name in (VOCAB, MODEL, CONFIG, ""):
-                sync(os.path.join(part, name))
-            try:
-                os.rename(part, folder)
-            except OSError:  # somebody was faster
-                if not os.path.isdir(folder):
-                    raise
-            sync(root)
+        tidy(root)
+        with _Download(folder, root, lambda: None) as output:
+            if not os.path.isdir(folder):  # else another run downloaded it meanwhile
+                _fill(output.hidden, urls, config, url)
+                for name in (VOCAB, MODEL, CONFIG):
+                    sync(output.path(name))
+                output.publish()
     return folder
+
+
+class _Download(AtomicOutput):
+    """The folder of a download, which several runs may want at the same time: the first one downloads it."""
+
+    shared = True
 
 
 def _fill(part: str, urls: dict[str, str], config: bytes, url: str) -> None:
@@ -72,40 +73,6 @@ def _fill(part: str, urls: dict[str, str], config: bytes, url: str) -> None:
                 hint="an upload that failed or is under way? Upload the bundle again",
             )  # fmt: skip
     write_file(os.path.join(part, CONFIG), [config], flush=False)
-
-
-@contextlib.contextmanager
-def _part_of(root: str) -> Iterator[str]:
-    """A folder to fill; the one above it is locked while this run lives, and removed at its end."""
-    with tempfile.TemporaryDirectory(prefix=_PART, dir=root) as above, _locked(above):
-        part = os.path.join(above, "bundle")
-        os.mkdir(part)
-        yield part
-
-
-def _tidy(root: str) -> None:
-    """Remove what killed runs left a while ago: folders that nobody has locked."""
-    for name in os.listdir(root):
-        path = os.path.join(root, name)
-        with contextlib.suppress(OSError):  # removed meanwhile, or no folder
-            if name.startswith(_PART) and time.time() - os.stat(path).st_mtime > _ABANDONED:
-                with _locked(path) as is_ours:
-                    if is_ours:
-                        shutil.rmtree(path, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _locked(folder: str) -> Iterator[bool]:
-    """Lock a folder; whether nobody else had."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows cannot open folders
-        yield False
-        return
-    try:
-        yield try_lock(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -1,27 +1,15 @@
-"""Files that appear together, complete, or not at all.
-
-A publication is written into a hidden folder beside its target and moved into place when all of it is on disk. A lock
-file beside the two is held for as long as the owner lives, so that what a killed run left is told from what is in use.
-What each step may be interrupted at, and what the next run (or the same one, on its way out) does about it:
-
-- while writing: there is the hidden folder; it is removed.
-- a folder replaced, between the exchange and the tidying up: the new one is in its place, the old one hidden. Files of
-  other programs that it holds are moved back into the new one, the rest is removed.
-- a folder replaced where the system cannot exchange two: old one aside, new one not yet in. The old one is moved back.
-- new files of one stem, some of them linked, the tensors not: the links are removed.
-- files of one stem replaced, half of them: the hidden folder holds a marker and the other half, which is moved in.
-"""
+"""Where a bundle goes, which files there belong to it, and how it appears there: complete, or not at all."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import hashlib
 import os
+from collections.abc import Sequence
 from typing import Any
 
-from ..errors import OutputError, TryAgainError, UsageError, shown
-from ..io.filesystem import NO_LINKS, adopt, are_same, exchange, same_file, sync, try_lock, writing
+from ..errors import OutputError, UsageError, shown
+from ..io.atomic import AtomicOutput
+from ..io.filesystem import adopt, are_same, writing
 from ..options.choices import IF_EXISTS, check_choice
 from ..safetensors_files.sharding import is_shard_name, shards_of
 
@@ -31,7 +19,6 @@ MAX_CONFIG = 64 << 20  # bytes of vec2emb.json
 # Names that no other program gives a file of its own.
 WAITING = ".vec2emb-waiting"  # float32 rows whose place in the table is not known yet
 SCRATCH = ".vec2emb-scratch"  # float32 rows on their way to another type
-_READY = ".vec2emb-ready"  # in the hidden folder of a stem: all is written and synced, move it in
 _FILE_SUFFIXES = (
     ".pt", ".pth", ".bin", ".txt", ".vec", ".npy", ".npz", ".json", ".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".h5",
     ".ckpt", ".onnx", ".pkl", ".csv", ".tsv", ".parquet", ".kv", ".model", ".safetensor", ".st",
@@ -71,12 +58,6 @@ class Target:
                     )
                 self.paths = {MODEL: path, VOCAB: f"{stem}.vocab.txt", CONFIG: f"{stem}.vec2emb.json"}
         self.path = path
-        self.parent, self.name = os.path.split(path)
-        # Of fixed length, so that a target with a name of 255 bytes has room for it too.
-        digest = hashlib.sha256(os.fsencode(self.name)).hexdigest()[:16]
-        self.hidden, self.aside, self.lock = (
-            os.path.join(self.parent, f".vec2emb-{digest}.{end}") for end in ("tmp", "old", "lock")
-        )
 
     @property
     def model_label(self) -> str:
@@ -173,213 +154,43 @@ def is_folder_name(name: str, label: str) -> bool:
     return True
 
 
-class Publication:
-    """The hidden folder of one target, from opening to publishing; a context manager that leaves nothing behind."""
+class Publication(AtomicOutput):
+    """A bundle on its way to its target: what is special about bundles in an atomic output.
+
+    Files of other programs in the folder of a bundle are kept. A bundle that is there is handled as `if_exists` says.
+    """
+
+    what = "the bundle"
+    busy = "another run is writing this bundle"
 
     def __init__(self, target: Target, if_exists: str = "error") -> None:
+        files = None if target.is_folder else {name: target.paths[name] for name in (VOCAB, CONFIG, MODEL)}
+        super().__init__(target.path, target.label, lambda: target.check(if_exists), files=files)
         self.target = target
         self.if_exists = if_exists
-        self._undo = contextlib.ExitStack()
 
-    def __enter__(self) -> Publication:
-        target = self.target
-        with writing(target.label), contextlib.ExitStack() as undo:
-            if not any(map(os.path.lexists, (target.hidden, target.aside, target.lock))):
-                target.check(self.if_exists)  # before anything is touched
-            _make_parents(target, undo)
-            lock = _take_lock(target)
-            undo.callback(os.close, lock)
-            undo.callback(os.unlink, target.lock)
-            undo.callback(_recover, target)
-            _recover(target)
-            target.check(self.if_exists)  # healing may have brought a bundle back, or tidied half of one away
-            os.makedirs(target.hidden, exist_ok=True)
-            self._undo = undo.pop_all()
-        return self
+    def is_whole(self) -> bool:
+        """Whether a bundle is at the target."""
+        return self.target.holds_bundle()
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with writing(self.target.label):
-            try:
-                self._undo.close()
-            except OSError:
-                if kind is None:  # else the error under way says more
-                    raise
+    def own_files(self, folder: str) -> Sequence[str]:
+        """The files of a bundle, whole or half written."""
+        # The tensors first: recovery tells by them what is under way. The settings last: they say what is ours.
+        return (*_shards_in(folder), MODEL, VOCAB, SCRATCH, WAITING, CONFIG)
 
-    def path(self, name: str) -> str:
-        """Where to write a file of this name before publishing."""
-        return os.path.join(self.target.hidden, name)
-
-    def publish(self) -> None:
-        """Move everything into place; the files are closed and synced.
-
-        Raises:
-            OutputError: another file or bundle has come to stand there meanwhile, or the system refuses.
-        """
-        target = self.target
-        with writing(target.label):
-            self._take_after()
-            sync(target.hidden)
-            if target.is_folder:
-                self._publish_folder()
-            else:
-                self._publish_files()
-            sync(target.parent)
-        try:
-            _recover(target)
-        except OSError as error:
-            raise OutputError(
-                "cannot-tidy",
-                f"the bundle is in its place, but what it replaced cannot be tidied up ({error.strerror})",
-                path=target.label,
-                found=str(error.filename),
-                hint="make it movable; the next run for this target tries again",
-            ) from error
-
-    def _take_after(self) -> None:
+    def take_after(self) -> None:
         """Give what is written mode and owner of what it replaces: the file of its name, or else the old tensors."""
         target = self.target
         shards = _shards_in(target.path) if target.is_folder else []
         paths = {**target.paths, **{name: os.path.join(target.path, name) for name in shards}}
         old = {name: path for name, path in paths.items() if os.path.lexists(path)}
         table = next((old[name] for name in (MODEL, *shards, VOCAB) if name in old), None)
-        for name in (*target.paths, *_shards_in(target.hidden)):
+        for name in (*target.paths, *_shards_in(self.hidden)):
             like = old.get(name, table)
             if like is not None and os.path.exists(self.path(name)):
                 adopt(self.path(name), like)
         if target.is_folder:
-            adopt(target.hidden, target.path)
-
-    def _publish_folder(self) -> None:
-        target = self.target
-        if target.is_free():
-            # Takes the place of an empty folder or of nothing; never of anything else.
-            os.rename(target.hidden, target.path)
-            return
-        target.check(self.if_exists)
-        if not exchange(target.hidden, target.path):
-            os.rename(target.path, target.aside)
-            os.rename(target.hidden, target.path)
-
-    def _publish_files(self) -> None:
-        target = self.target
-        if not target.is_free():
-            target.check(self.if_exists)
-        elif _link_files(target):
-            return
-        with open(self.path(_READY), "wb") as marker:
-            os.fsync(marker.fileno())
-        sync(target.hidden)
-        _move_files_in(target)
-
-
-def _make_parents(target: Target, undo: contextlib.ExitStack) -> None:
-    """Make the folders above the target; those that are still empty in the end are removed."""
-
-    def remove(folder: str) -> None:
-        with contextlib.suppress(OSError):
-            os.rmdir(folder)
-
-    missing = []
-    parent = target.parent
-    while not os.path.isdir(parent):
-        missing.append(parent)
-        parent = os.path.dirname(parent)
-    for parent in reversed(missing):
-        try:
-            os.mkdir(parent)
-        except FileExistsError:
-            if not os.path.isdir(parent):
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), parent) from None
-        else:
-            undo.callback(remove, parent)
-
-
-def _take_lock(target: Target) -> int:
-    """Make or take over the lock file and lock it; the descriptor that holds the lock."""
-    while True:
-        lock = os.open(target.lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
-        if not try_lock(lock):
-            os.close(lock)
-            raise TryAgainError(
-                "target-busy",
-                "another run is writing this bundle",
-                path=target.label,
-                hint="wait for it, then try again",
-            )
-        if same_file(lock, target.lock):
-            return lock
-        os.close(lock)  # its owner finished, and removed it, just before it was locked
-
-
-def _recover(target: Target) -> None:
-    """Finish or undo what was interrupted, so that the target holds one whole bundle or none."""
-    if os.path.isdir(target.aside):
-        if target.is_free():
-            os.rename(target.aside, target.path)
-        elif target.holds_bundle():
-            _clear(target.aside, into=target.path)
-    if not os.path.isdir(target.hidden):
-        return
-    if not target.is_folder:
-        if os.path.exists(os.path.join(target.hidden, _READY)):
-            _move_files_in(target)
-        else:
-            _unlink_files(target)
-    _clear(target.hidden, into=target.path if target.is_folder and os.path.isdir(target.path) else None)
-
-
-def _link_files(target: Target) -> bool:
-    """Give the files of a stem their final names, which must be free; False where there are no hard links."""
-    for name in (VOCAB, CONFIG, MODEL):
-        try:
-            os.link(os.path.join(target.hidden, name), target.paths[name])  # fails where somebody was faster
-        except OSError as error:
-            if error.errno in NO_LINKS:
-                return False
-            raise
-    return True
-
-
-def _unlink_files(target: Target) -> None:
-    """Take back what `_link_files` did, unless it came to its end, which is the link of the tensors."""
-    hidden = {name: os.path.join(target.hidden, name) for name in (VOCAB, CONFIG, MODEL)}
-    if not os.path.exists(hidden[MODEL]) or are_same(hidden[MODEL], target.paths[MODEL]):
-        return
-    for name in (VOCAB, CONFIG):
-        if are_same(hidden[name], target.paths[name]):
-            os.unlink(target.paths[name])
-
-
-def _move_files_in(target: Target) -> None:
-    for name in (VOCAB, CONFIG, MODEL):
-        source = os.path.join(target.hidden, name)
-        if os.path.exists(source):
-            os.replace(source, target.paths[name])
-    sync(target.parent)
-    os.unlink(os.path.join(target.hidden, _READY))
-
-
-def _clear(folder: str, into: str | None) -> None:
-    """Remove a folder of ours; what is not ours in it is moved `into` another, or left where it is if there is none."""
-    # The tensors first: `_unlink_files` tells by them what is under way. The settings last: they say what is ours.
-    ours = (*_shards_in(folder), MODEL, VOCAB, _READY, SCRATCH, WAITING, CONFIG)
-    foreign = [name for name in os.listdir(folder) if name not in ours]
-    if into is not None:
-        for name in foreign:
-            os.rename(os.path.join(folder, name), _free_path(into, name))
-    for name in ours:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(folder, name))
-    if into is not None or not foreign:
-        os.rmdir(folder)
-
-
-def _free_path(folder: str, name: str) -> str:
-    """The path of a name in a folder; another name, if one has come to stand there meanwhile."""
-    path, number = os.path.join(folder, name), 1
-    while os.path.lexists(path):
-        path, number = os.path.join(folder, f"{name}.old{number}"), number + 1
-    return path
+            adopt(self.hidden, target.path)
 
 
 def _shards_in(folder: str) -> list[str]:

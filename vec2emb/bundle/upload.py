@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ..errors import UsageError, Vec2embError
 from ..io.filesystem import writing
@@ -45,7 +45,6 @@ class RemoteTarget(Target):
             if self.is_folder
             else {MODEL: self.path, VOCAB: f"{stem}.vocab.txt", CONFIG: f"{stem}.vec2emb.json"}
         )
-        self.hidden = self.aside = self.lock = ""
 
     def holds_bundle(self) -> bool:
         """Whether a bundle stands there now."""
@@ -84,10 +83,11 @@ class RemotePublication(Publication):
 
     def __init__(self, target: RemoteTarget, if_exists: str) -> None:
         super().__init__(target, if_exists)
+        self.hidden = self.aside = self.lock = ""  # nothing is hidden at a URL
         self._remote = target
         self._folder = ""
 
-    def __enter__(self) -> RemotePublication:
+    def __enter__(self) -> Self:
         self.target.check(self.if_exists)
         with writing(self.target.label, "a copy of it to upload", "set TMPDIR to a folder with room"):
             self._folder = tempfile.mkdtemp(prefix="vec2emb-")

@@ -17,12 +17,11 @@ from typing import IO, Any
 
 from ..bundle.publication import Target
 from ..errors import OutputError, UsageError
+from ..io.atomic import AtomicFile
 from ..io.filesystem import writing
 from ..io.urls import local_only
 from .report import Report
 from .selection import RowEvent, Selection
-
-_PART = "rows"  # the name of the file while it is written
 
 
 class RowReport:
@@ -54,11 +53,10 @@ class RowReport:
     def __enter__(self) -> RowReport:
         with self._staged as undo:
             if self._path is not None:
-                from ..io.staging import staged  # late: few conversions write a report
-
-                hidden = undo.enter_context(staged(self._target, self._check, file=_PART))
+                output = undo.enter_context(AtomicFile(self._target, self._path, self._check))
+                undo.push(lambda kind, *_: output.publish() if kind is None else None)
                 with writing(self._path):
-                    self._file = open(os.path.join(hidden, _PART), "w", encoding="utf-8", newline="\n")
+                    self._file = open(output.file, "w", encoding="utf-8", newline="\n")
                 undo.push(self._close)
             self._staged = undo.pop_all()
         return self

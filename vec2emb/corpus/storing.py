@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from .._kernel import TokenCounter
-from ..errors import InputError, OutputError, UsageError, VocabularyError, shown
-from ..io.filesystem import writing
+from ..errors import InputError, UsageError, VocabularyError, shown
+from ..io.atomic import replaced_file
 from ..io.urls import is_url, label_of, local_only, name_of
 from ..words.vocabulary_file import check_utf8, read
 from .inputs import open_raw
@@ -49,36 +48,8 @@ def save(path: str, blob: memoryview, counts: NDArray[np.int64], facts: dict[str
     """Write tokens, their counts, int64[distinct], and where the format has a place for them facts on both."""
     local_only(path, "a file of counts that is written")
     check_name(path)
-    if not replace and os.path.lexists(path):
-        raise _exists(path)
-    with writing(path):
-        folder, name = os.path.split(path)
-        descriptor, temporary = tempfile.mkstemp(dir=folder or ".", prefix=".vec2emb-", suffix=".tmp")
-        try:
-            with open(descriptor, "wb") as file:
-                os.chmod(temporary, 0o666 & ~_umask())
-                (_write_tsv if name.lower().endswith(".tsv") else _write_parquet)(file, blob, counts, facts)
-                file.flush()
-                os.fsync(file.fileno())
-            if replace:
-                os.replace(temporary, path)
-            else:
-                os.link(temporary, path)  # unlike a rename it never overwrites
-        except FileExistsError:
-            raise _exists(path) from None
-        finally:
-            if os.path.lexists(temporary):
-                os.unlink(temporary)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _exists(path: str) -> OutputError:
-    return OutputError("target-exists", "the file is there already", path=path, hint="pass replace=True to replace it")
+    with replaced_file(path, replace=replace) as file:
+        (_write_tsv if _name(path).endswith(".tsv") else _write_parquet)(file, blob, counts, facts)
 
 
 def _write_tsv(file: BinaryIO, blob: memoryview, counts: NDArray[np.int64], facts: dict[str, Any]) -> None:

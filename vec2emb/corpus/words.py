@@ -70,6 +70,4 @@ def words_of(
 def refuse_early(output: str | os.PathLike[str] | None, if_exists: str) -> None:
     """Refuse a target before the corpus is read, unless a run that was interrupted has left something to heal."""
     if output is not None:
-        target = target_of(output)
-        if not any(map(os.path.lexists, (target.hidden, target.aside, target.lock))):
-            target.check(if_exists)
+        target_of(output).publication(if_exists).check_early()

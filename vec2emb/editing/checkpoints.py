@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, OutputError, UsageError, Vec2embError, shown
-from ..io.staging import new_file, staged
+from ..io.atomic import AtomicOutput, new_file
+from ..io.filesystem import writing
 from ..positions import Float64, Matrix, facts, key_styles, resize
 from ..safetensors_files.dtypes import FLOATS, widen_bfloat16
 from ..safetensors_files.header import BITS, TensorInfo, encode_header, pieces, reading
@@ -165,16 +166,19 @@ def resize_positions(
     def check() -> None:
         _check_target(source, target, produced, replace)
 
-    with staged(target, check, file=rewritten[0] if source.folder is None else None) as hidden:
+    label = os.fspath(out)
+    files = {rewritten[0]: target} if source.folder is None else None
+    with AtomicOutput(target, label, check, files=files) as output, writing(label):
         for at in rewritten:
-            _write_shard(source.shards[at], fresh, dropped, os.path.join(hidden, at))
+            _write_shard(source.shards[at], fresh, dropped, output.path(at))
         for file, content in edits.texts.items():
-            with new_file(os.path.join(hidden, file)) as stream:
+            with new_file(output.path(file)) as stream:
                 stream.write(json.dumps(content, indent=2).encode() + b"\n")
         for file in copied:
-            _copy(os.path.join(source.folder or "", file), os.path.join(hidden, file))
+            _copy(os.path.join(source.folder or "", file), output.path(file))
+        output.publish()
     done = tuple(tables), dropped, tuple(edits.changes), tuple(copied), tuple(notes)
-    return Resized(source.label, os.fspath(out), method, *done)
+    return Resized(source.label, label, method, *done)
 
 
 def find_tables(source: Checkpoint, key: str | None) -> list[tuple[str, str]]:

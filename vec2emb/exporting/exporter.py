@@ -9,10 +9,10 @@ from ..bundle.publication import CONFIG
 from ..bundle.reader import Bundle, open_bundle, table_sha256
 from ..editing.resharding import write_shards
 from ..errors import OutputError, UsageError, shown, warn_caller
+from ..io.atomic import AtomicFile, AtomicOutput, new_file
 from ..io.compressed_output import compression_of, packed
-from ..io.filesystem import size_and_sha256
+from ..io.filesystem import size_and_sha256, writing
 from ..io.progress import Progress, ProgressLike, progress_of
-from ..io.staging import new_file, staged
 from ..io.urls import local_only
 from ..options.choices import EXPORTS, REPLACE, check_choice
 from ..options.signatures import typed
@@ -27,8 +27,6 @@ from .vectors import VECTORS, check_tokens, needs_options, options_to_read, writ
 from .words import write_vocab_json
 
 FOLDERS = {layout.name: layout for layout in (HUGGINGFACE, MODEL2VEC)}
-
-_PART = "export"  # the name of a file while it is written
 
 
 @typed
@@ -128,9 +126,11 @@ def _export_file(opened: Bundle, part: Part, done: Export, if_exists: str, show:
     if layout is not None:
         check_tokens(part, layout, to)
     target = os.path.realpath(label)
-    with staged(target, lambda: _check_file(label, target, opened, if_exists), file=_PART) as folder:
-        hidden = os.path.join(folder, _PART)
-        with new_file(hidden) as file:
+    with (
+        AtomicFile(target, label, lambda: _check_file(label, target, opened, if_exists)) as output,
+        writing(label),
+    ):
+        with new_file(output.file) as file:
             if layout is not None:
                 with packed(file, done.compression) as stream:
                     tokens_sha256 = write_vectors(part, stream, layout, to, show)
@@ -142,9 +142,10 @@ def _export_file(opened: Bundle, part: Part, done: Export, if_exists: str, show:
                 with packed(file, done.compression) as stream:
                     write_vocab_json(part, stream)
         if layout is not None:
-            done.options = options_to_read(hidden, label, part, tokens_sha256, layout)
+            done.options = options_to_read(output.file, label, part, tokens_sha256, layout)
             done.read_back = True
-        done.bytes, done.sha256 = size_and_sha256(hidden)
+        done.bytes, done.sha256 = size_and_sha256(output.file)
+        output.publish()
     if done.options:
         done.warnings.append(needs_options(done))
 
@@ -156,7 +157,9 @@ def _export_folder(
     folders.check_part(part, layout)
     target = os.path.realpath(done.path)
     own = opened.target.path if opened.target.is_folder else None
-    with staged(target, lambda: folders.check_target(done.path, target, own, if_exists)) as hidden:
+    output = AtomicOutput(target, done.path, lambda: folders.check_target(done.path, target, own, if_exists))
+    with output, writing(done.path):
+        hidden = output.hidden
         folders.write_folder(part, hidden, layout, done, normalize=normalize, card=card, show=show)
         for name in sorted(os.listdir(hidden)):
             size, digest = size_and_sha256(os.path.join(hidden, name))
@@ -167,6 +170,7 @@ def _export_folder(
             if os.path.isfile(there) and not os.path.exists(new):
                 with open(there, "rb") as old, new_file(new) as file:
                     shutil.copyfileobj(old, file)
+        output.publish()
 
 
 def _export_shards(

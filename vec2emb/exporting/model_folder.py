@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from ..bundle.reader import DTYPES, canonical
 from ..errors import InputError, OutputError, Vec2embWarning
+from ..io.atomic import new_file
 from ..io.filesystem import write_file
 from ..io.progress import Progress
-from ..io.staging import new_file
 from ..safetensors_files.header import TensorInfo, encode_header, read_header
 from . import words
 from .model_card import card_of

@@ -15,18 +15,6 @@ NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # what 
 _PIECE = 1 << 20  # bytes read at a time
 
 
-def move_to_free(source: str, path: str) -> None:
-    """Give a file its final name, which must be free."""
-    try:
-        os.link(source, path)  # fails, in one step, where somebody was faster
-    except OSError as error:
-        if error.errno not in NO_LINKS:
-            raise
-        if os.path.lexists(path):  # no hard links here: as near to it as can be
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path) from error
-        os.rename(source, path)
-
-
 def exchange(a: str, b: str) -> bool:
     """Swap two folders in one step; False where the system has no such call."""
     import ctypes
@@ -91,6 +79,8 @@ def writing(label: str, what: str = "the output", hint: str | None = "nothing wa
             errno.EEXIST: "target-exists",
             errno.ENOTEMPTY: "target-exists",
             errno.ENOTDIR: "cannot-write",
+            errno.EISDIR: "cannot-write",
+            errno.ENOENT: "cannot-write",
         }.get(error.errno or 0, "write-failed")
         raise OutputError(
             code,
@@ -161,16 +151,19 @@ def are_same(a: str, b: str) -> bool:
         return False
 
 
-def try_lock(descriptor: int) -> bool:
-    """Lock an open file or folder; False if another process has. It is free again when its owner ends or closes it."""
+def try_lock(descriptor: int) -> bool | None:
+    """Lock an open file; False if another process has, None if there are no locks here.
+
+    It is free again when its owner ends or closes it.
+    """
     try:
         import fcntl
     except ImportError:
-        return True  # no such locks on Windows
+        return None  # no such locks on Windows
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        return True  # nor on some network file systems: as good as it gets there
+        return None  # nor on some network file systems
     return True

@@ -273,36 +273,9 @@ def _cannot_open(error: OSError | ValueError, path: str) -> InputError:
 
 
 def write(blob: bytes, path: str, *, replace: bool) -> None:
-    """Write a file beside the target, then give it the target's name. Raises OutputError."""
+    """Write a vocabulary, complete or not at all. Raises OutputError."""
+    from ..io.atomic import replaced_file
+
     local_only(path, "a vocabulary that is written")
-    folder = os.path.dirname(path) or "."
-    temporary = os.path.join(folder, f".vec2emb-{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    try:
-        try:
-            with open(temporary, "xb") as file:
-                file.write(blob)
-                file.flush()
-                os.fsync(file.fileno())
-            _publish(temporary, path, replace)
-        finally:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-    except FileExistsError:
-        raise OutputError(
-            "target-exists", "the file is there already", path=path, hint="pass replace=True to replace it"
-        ) from None
-    except OSError as error:
-        raise OutputError("cannot-write", f"the file cannot be written ({error.strerror})", path=path) from error
-
-
-def _publish(temporary: str, path: str, replace: bool) -> None:
-    if not replace:
-        try:
-            os.link(temporary, path)  # unlike a rename it never overwrites
-            return
-        except FileExistsError:
-            raise
-        except OSError:  # a file system without hard links: look first, the best there is
-            if os.path.lexists(path):
-                raise FileExistsError(path) from None
-    os.replace(temporary, path)
+    with replaced_file(path, replace=replace) as file:
+        file.write(blob)
