@@ -44,10 +44,11 @@ def open_bundle(bundle: str, small: str, word: str) -> dict[str, Any]:
 
 def parse(source: str, runs: int) -> dict[str, Any]:
     """Seconds of one pass for each number of threads, taking turns; and what rows each finds."""
-    from vec2emb.conversion.reading_pass import ReadOptions, nowhere, open_pass
+    from vec2emb.conversion.parsed_rows import Collector, Sink, discard
+    from vec2emb.conversion.reading_pass import ReadOptions, open_pass
     from vec2emb.conversion.selection import Selection
 
-    def seconds_of(threads: int, sink: Any) -> float:
+    def seconds_of(threads: int, sink: Sink) -> float:
         with open_pass(source, ReadOptions(threads=threads)) as opened:
             selection = Selection([], expected=opened.expected_rows)
             begun = time.perf_counter()
@@ -56,16 +57,16 @@ def parse(source: str, runs: int) -> dict[str, Any]:
 
     found = {}
     for threads in (1, 2):
-        blocks: list[tuple[int, bytes]] = []
-        seconds_of(threads, lambda first, rows, blocks=blocks: blocks.append((first, bytes(rows))))
+        collector = Collector()
+        seconds_of(threads, collector.take)
         digest = hashlib.sha256()
-        for _, block in sorted(blocks):
+        for _, block in sorted(collector.runs):
             digest.update(block)
         found[threads] = digest.hexdigest()
     seconds: dict[int, list[float]] = {1: [], 2: []}
     for number in range(runs):
         for threads in (1, 2) if number % 2 == 0 else (2, 1):
-            seconds[threads].append(seconds_of(threads, nowhere))
+            seconds[threads].append(seconds_of(threads, discard))
     return {"sha256": [found[1], found[2]], "one": seconds[1], "two": seconds[2]}
 
 

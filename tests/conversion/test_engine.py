@@ -15,6 +15,7 @@ import pytest
 
 import vec2emb
 from vec2emb.conversion.engine import Counts, Engine
+from vec2emb.conversion.parsed_rows import ParsedRows, Sink
 from vec2emb.conversion.reading_pass import ReadOptions, open_pass
 from vec2emb.conversion.selection import Rules, Selection
 from vec2emb.errors import InputError, RowError
@@ -44,9 +45,6 @@ def text(count: int, bad: dict[int, str] | None = None) -> bytes:
     return ("\n".join(rows) + "\n").encode("utf-8", "surrogateescape")
 
 
-Sink = Callable[[int, memoryview], None]
-
-
 def run(
     data: bytes | Any, sink: Sink, workers: int = 3, progress: Any = None, duplicates: str = "first", **options: Any
 ) -> tuple[Counts, Selection, Engine]:
@@ -64,11 +62,12 @@ class Table:
         self.rows: dict[int, tuple[float, ...]] = {}
         self._delay = delay
 
-    def __call__(self, id: int, rows: memoryview) -> None:
-        values = np.frombuffer(bytes(rows), np.float32).reshape(-1, 2)
-        time.sleep(self._delay())
-        for i, row in enumerate(values.tolist()):
-            self.rows[id + i] = tuple(row)
+    def __call__(self, parsed: ParsedRows) -> None:
+        for id, rows in parsed.runs():
+            values = np.frombuffer(bytes(rows), np.float32).reshape(-1, 2)
+            time.sleep(self._delay())
+            for i, row in enumerate(values.tolist()):
+                self.rows[id + i] = tuple(row)
 
 
 def jitter(seed: int) -> Callable[[], float]:
@@ -187,9 +186,9 @@ def test_an_error_in_the_sink_is_raised_as_it_is() -> None:
     class BrokenError(Exception):
         pass
 
-    def sink(id: int, rows: memoryview) -> None:
-        if id > 30:
-            raise BrokenError(id)
+    def sink(parsed: ParsedRows) -> None:
+        if any(id > 30 for id, _ in parsed.runs()):
+            raise BrokenError
 
     with pytest.raises(BrokenError):
         run(text(200), sink, 16)

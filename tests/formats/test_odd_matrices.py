@@ -24,6 +24,7 @@ import vec2emb
 from vec2emb.errors import InputError, RowError, Vec2embError
 from vec2emb.formats.matrix.arrays import Lines
 from vec2emb.formats.matrix.subwords import Subwords, groups
+from vec2emb.io.filesystem import sha256_of
 
 SMALL = 20 << 20  # bytes; none of the files here holds as much
 
@@ -327,15 +328,14 @@ def test_what_was_hashed_is_what_is_read(kind: str, tmp_path: Path, monkeypatch:
     else:
         model(path, b"a", 0, 0, 0)
     data = path.read_bytes()
-    hashed = hashlib.file_digest
 
-    def then_replaced(file: Any, name: str) -> Any:
-        digest = hashed(file, name)
+    def then_replaced(descriptor: int) -> str:
+        digest = sha256_of(descriptor)
         (tmp_path / "other").write_bytes(data)
         os.replace(tmp_path / "other", path)
         return digest
 
-    monkeypatch.setattr(hashlib, "file_digest", then_replaced)
+    monkeypatch.setattr("vec2emb.formats.matrix.opening.sha256_of", then_replaced)
     error = refused(lambda: vec2emb.read_vectors(path, sha256=hashlib.sha256(data).hexdigest()))
     assert error.code == "source-changed"
 

@@ -52,17 +52,30 @@ def kernel(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
 
 
 def scan(kernel: ModuleType, text: bytes, dim: int, utf8: bool = True) -> Any:
-    rows = kernel.Rows()
-    kernel.scan_text(text, len(text), dim, rows, utf8)
-    return rows
+    """The rows of text."""
+    block = kernel.Block(dim, buffer=text)
+    kernel.scan_text(block, kernel.Policy(utf8=utf8))
+    return block.rows
 
 
-def kept_rows(kernel: ModuleType, text: bytes, dim: int) -> Any:
-    """Rows of text, all of different tokens, all kept."""
-    rows = scan(kernel, text, dim)
-    kernel.TokenIndex().add_rows(text, rows)
-    rows.keep(False)
-    return rows
+def kept_block(kernel: ModuleType, text: bytes | bytearray, dim: int) -> Any:
+    """A block of text whose rows have all different tokens, all kept."""
+    block = kernel.Block(dim, buffer=text)
+    kernel.scan_text(block, kernel.Policy())
+    keep_all(kernel, block)
+    return block
+
+
+def cut_block(kernel: ModuleType, data: bytes, size: int, dim: int, width: int = 0) -> Any:
+    """A block of a part of the data."""
+    block = kernel.Block(dim, width, buffer=data)
+    block.size = size
+    return block
+
+
+def keep_all(kernel: ModuleType, block: Any) -> None:
+    kernel.TokenIndex().add_rows(block.buffer, block.rows)
+    block.rows.keep(False)
 
 
 def fill(
@@ -74,11 +87,12 @@ def fill(
     unit_norm: bool = False,
     limit: float = NO_LIMIT,
 ) -> tuple[int, np.ndarray[Any, np.dtype[np.float32]], Any]:
-    """(what `fill_text` returns, float32[kept, dim], the rows)."""
-    rows = kept_rows(kernel, text, dim)
-    out = np.full((len(rows.kept), dim), 77, np.float32)
-    answer = kernel.fill_text(text, rows, 0, len(rows.kept), out, dim, int(nonfinite), unit_norm, limit)
-    return answer, out, rows
+    """(what `fill` returns, float32[kept, dim], the rows)."""
+    block = kept_block(kernel, text, dim)
+    kept = len(block.rows.kept)
+    out = np.full((kept, dim), 77, np.float32)
+    answer = kernel.fill(block, 0, kept, out, kernel.Policy(int(nonfinite), unit_norm, limit))
+    return answer, out, block.rows
 
 
 def bits(values: Any) -> list[int]:
@@ -98,15 +112,13 @@ def test_codes_are_the_same_in_both_languages() -> None:
     ours = {
         kind.__name__: {member.name: member.value for member in kind} for kind in (Fault, Note, State, Nonfinite, Cast)
     }
-    assert import_module("vec2emb._kernel._native").codes == ours
+    assert import_module("vec2emb._kernel._native")._codes == ours
 
 
 def test_both_kernels_have_the_same_names(kernel: ModuleType) -> None:
     for name in reference.__all__:
-        if name == "NAME":
-            continue
         assert hasattr(kernel, name)
-    for kind in ("Rows", "TokenIndex"):
+    for kind in ("Block", "Policy", "Rows", "TokenIndex"):
         theirs = {name for name in dir(getattr(reference, kind)) if not name.startswith("_")}
         assert theirs <= set(dir(getattr(kernel, kind)))
 
@@ -269,16 +281,47 @@ def test_truncate_forgets_a_first_blank_line_that_came_later(kernel: ModuleType)
 
 
 def test_only_the_size_given_is_scanned(kernel: ModuleType) -> None:
-    rows = kernel.Rows()
-    kernel.scan_text(b"a 1\nb 2\n", 4, 1, rows)
-    assert rows.tokens(b"a 1\nb 2\n") == [b"a"]
+    block = kernel.Block(1, buffer=b"a 1\nb 2\n")
+    assert block.size == 8
+    block.size = 4
+    kernel.scan_text(block, kernel.Policy())
+    assert block.rows.tokens(block.buffer) == [b"a"]
+
+
+def test_a_block_knows_its_place_in_the_source(kernel: ModuleType) -> None:
+    block = kernel.Block(1, buffer=b"\na 1\nb 2\n")
+    kernel.scan_text(block, kernel.Policy())
+    assert (block.base, block.offset, block.line(1)) == (1, 0, 3)
+    block.base, block.offset = 100, 2048
+    assert (block.line(0), block.line(1), block.offset) == (101, 102, 2048)
+    assert (block.token(0), block.token(1)) == (b"a", b"b")
+    block.rows.set_tokens([b"A", b"B"])
+    assert block.token(1) == b"B"
+    assert kernel.Block(3).buffer == bytearray()
+    for ask in (block.token, block.line):
+        with pytest.raises(IndexError):
+            ask(2)
+
+
+def test_a_policy_is_made_once(kernel: ModuleType) -> None:
+    policy = kernel.Policy(Nonfinite.ZERO, True, 65504.0, skip_bad_rows=True, utf8=False)
+    assert (policy.nonfinite, policy.unit_norm, policy.limit) == (Nonfinite.ZERO, True, 65504.0)
+    assert (policy.skip_bad_rows, policy.utf8) == (True, False)
+    plain = kernel.Policy()
+    assert (plain.nonfinite, plain.unit_norm, plain.limit) == (Nonfinite.ERROR, False, math.inf)
+    assert (plain.skip_bad_rows, plain.utf8) == (False, True)
+    with pytest.raises(AttributeError):
+        plain.limit = 1.0
+    for wrong in (-1, 3):
+        with pytest.raises(ValueError, match="nonfinite"):
+            kernel.Policy(wrong)
 
 
 @pytest.mark.parametrize(("data", "size", "dim"), [(b"a 1", 3, 1), (b"a 1\n", 5, 1), (b"a 1\n", -1, 1),
                                                    (b"a 1\n", 4, 0)])  # fmt: skip
 def test_scan_refuses_half_lines_and_wrong_sizes(kernel: ModuleType, data: bytes, size: int, dim: int) -> None:
     with pytest.raises(ValueError, match=r"block|dim"):
-        kernel.scan_text(data, size, dim, kernel.Rows())
+        kernel.scan_text(cut_block(kernel, data, size, dim), kernel.Policy())
 
 
 @pytest.mark.parametrize("length", [*range(1, 70), 127, 128, 129, 200])
@@ -296,9 +339,9 @@ def test_any_buffer_is_taken(kernel: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "rows").write_bytes(text)
     with (tmp_path / "rows").open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         for data in (text, bytearray(text), memoryview(b"." + text)[1:], mapped):
-            rows = kernel.Rows()
-            kernel.scan_text(data, len(text), 1, rows)
-            assert rows.tokens(data) == [b"a", b"b"]
+            block = kernel.Block(1, buffer=data)
+            kernel.scan_text(block, kernel.Policy())
+            assert block.rows.tokens(data) == [b"a", b"b"]
 
 
 # Profiles: fields and trailing numerals.
@@ -405,12 +448,12 @@ def test_the_first_fault_of_a_row_counts(kernel: ModuleType) -> None:
 
 def test_filling_goes_on_after_the_row_at_fault(kernel: ModuleType) -> None:
     text = b"a 1\nb x\nc 3\nd y\ne 5\n"
-    rows = kept_rows(kernel, text, 1)
+    block = kept_block(kernel, text, 1)
     out = bytearray(20)
     found = []
     start = 0
     while start < 5:
-        stop = kernel.fill_text(text, rows, start, 5, memoryview(out)[4 * start :], 1, 0, False, NO_LIMIT)
+        stop = kernel.fill(block, start, 5, memoryview(out)[4 * start :], kernel.Policy())
         found.append(stop)
         start = stop + 1 if stop >= 0 else 5
     assert found == [1, 3, -1]
@@ -441,27 +484,42 @@ def test_unit_norm_leaves_rows_that_are_not_finite(kernel: ModuleType) -> None:
 @pytest.mark.parametrize(("start", "stop", "size"), [(0, 2, 7), (-1, 1, 8), (0, 3, 16), (2, 1, 8)])
 def test_fill_refuses_what_does_not_fit(kernel: ModuleType, start: int, stop: int, size: int) -> None:
     text = b"a 1\nb 2\n"
-    rows = kept_rows(kernel, text, 1)
+    block = kept_block(kernel, text, 1)
     with pytest.raises(ValueError, match="fit"):
-        kernel.fill_text(text, rows, start, stop, bytearray(size // 4 * 4), 1, 0, False, NO_LIMIT)
+        kernel.fill(block, start, stop, bytearray(size // 4 * 4), kernel.Policy())
 
 
 @pytest.mark.skipif(not HAS_NATIVE, reason="the native kernel was not built")
 def test_native_refuses_a_block_that_is_not_the_scanned_one() -> None:
     native = engine("native-best")
-    rows = kept_rows(native, b"a 1\nb 2\n", 1)
-    with pytest.raises(IndexError, match="beyond"):
-        native.fill_text(b"a 1\n", rows, 0, 2, bytearray(8), 1, 0, False, NO_LIMIT)
-    with pytest.raises(IndexError, match="beyond"):
-        native.check_text(b"a 1\n", rows, 1, 0, False, NO_LIMIT)
+    block, policy = kept_block(native, bytearray(b"a 1\nb 2\n"), 1), native.Policy()
     with pytest.raises(BufferError, match="writable"):
-        native.fill_text(b"a 1\nb 2\n", rows, 0, 2, bytes(8), 1, 0, False, NO_LIMIT)
+        native.fill(block, 0, 2, bytes(8), policy)
+    del block.buffer[4:]
+    with pytest.raises(IndexError, match="beyond"):
+        native.fill(block, 0, 2, bytearray(8), policy)
+    with pytest.raises(IndexError, match="beyond"):
+        native.check(block, policy)
+    records = native.Block(1, 4, buffer=bytearray(b"a 1234"))
+    native.scan_binary(records, 9, policy)
+    keep_all(native, records)
+    del records.buffer[5:]
+    with pytest.raises(IndexError, match="beyond"):
+        native.fill(records, 0, 1, bytearray(4), policy)
+    words = native.Block(1, 4, buffer=b"a\nb\n")
+    native.scan_tokens(words, policy)
+    words.set_vectors(b"1234")
+    words.rows.keep_these([0, 1])
+    with pytest.raises(IndexError, match="beyond"):
+        native.fill(words, 0, 2, bytearray(8), policy)
 
 
 def test_check_marks_what_fill_would(kernel: ModuleType) -> None:
     text = b"a 1\nb x\nc nan\nd\ne 1e39\nf 9\n"
-    rows = scan(kernel, text, 1)
-    kernel.check_text(text, rows, 1, Nonfinite.ERROR, False, 5.0)
+    block = kernel.Block(1, buffer=text)
+    kernel.scan_text(block, kernel.Policy())
+    kernel.check(block, kernel.Policy(Nonfinite.ERROR, False, 5.0))
+    rows = block.rows
     assert [fault for fault, _, _ in faults(rows)] == [
         Fault.NONE, Fault.NOT_A_NUMERAL, Fault.NONFINITE_VALUE, Fault.TOO_FEW_VALUES, Fault.OUT_OF_RANGE,
         Fault.OUT_OF_RANGE,
@@ -482,8 +540,9 @@ def records(pairs: list[tuple[bytes, list[float]]], layout: str, after: bytes = 
 def test_binary_records(kernel: ModuleType, order: str, letter: str, width: int, after: bytes) -> None:
     pairs: list[tuple[bytes, list[float]]] = [(b"cat", [1, -2.5]), ("né".encode(), [0.25, -0.0]), (b"a\rb", [6e-8, 7])]
     data = records(pairs, f"{order}2{letter}", after)
-    rows = kernel.Rows()
-    whole = kernel.scan_binary(data, len(data), 2, width, rows, 99)
+    block = kernel.Block(2, width, order == ">", data)
+    rows = block.rows
+    whole = kernel.scan_binary(block, 99, kernel.Policy())
     assert whole == len(data) - len(after)  # the LF after the last belongs to the record that comes
     assert rows.tokens(data) == [b"cat", "né".encode(), b"a\rb"]
     assert rows.tally(Note.CR_IN_TOKEN) == (1, 2)
@@ -492,7 +551,7 @@ def test_binary_records(kernel: ModuleType, order: str, letter: str, width: int,
     kernel.TokenIndex().add_rows(data, rows)
     rows.keep(False)
     out = np.empty((3, 2), np.float32)
-    assert kernel.fill_binary(data, rows, 0, 3, out, 2, width, order == ">", 0, False, NO_LIMIT) == -1
+    assert kernel.fill(block, 0, 3, out, kernel.Policy()) == -1
     small = np.float32(np.float16(6e-8)) if width == 2 else np.float32(6e-8)
     assert bits(out) == bits([1, -2.5, 0.25, -0.0, small, 7])
 
@@ -500,12 +559,11 @@ def test_binary_records(kernel: ModuleType, order: str, letter: str, width: int,
 def test_every_float16_is_widened(kernel: ModuleType) -> None:
     every = np.arange(65536, dtype=np.uint16).view(np.float16)
     data = b"a " + every.tobytes()
-    rows = kernel.Rows()
-    kernel.scan_binary(data, len(data), 65536, 2, rows, 1)
-    kernel.TokenIndex().add_rows(data, rows)
-    rows.keep(False)
+    block = kernel.Block(65536, 2, sys.byteorder == "big", data)
+    kernel.scan_binary(block, 1, kernel.Policy())
+    keep_all(kernel, block)
     out = np.empty(65536, np.float32)
-    kernel.fill_binary(data, rows, 0, 1, out, 65536, 2, sys.byteorder == "big", Nonfinite.KEEP, False, NO_LIMIT)
+    kernel.fill(block, 0, 1, out, kernel.Policy(Nonfinite.KEEP))
     with np.errstate(invalid="ignore"):  # signalling NaNs become quiet ones
         expected = every.astype(np.float32)
     assert np.array_equal(out, expected, equal_nan=True)
@@ -525,9 +583,9 @@ BINARY_FAULTS = [
 @pytest.mark.parametrize(("head", "fault", "place"), BINARY_FAULTS)
 def test_binary_fault_of_a_token(kernel: ModuleType, head: bytes, fault: Fault, place: tuple[int, int]) -> None:
     data = head + struct.pack("<f", 1)
-    rows = kernel.Rows()
-    assert kernel.scan_binary(data, len(data), 1, 4, rows, 9) == len(data)
-    assert faults(rows) == [(fault, *place)]
+    block = kernel.Block(1, 4, buffer=data)
+    assert kernel.scan_binary(block, 9, kernel.Policy()) == len(data)
+    assert faults(block.rows) == [(fault, *place)]
 
 
 @pytest.mark.parametrize(("values", "fault", "first"), [
@@ -536,23 +594,22 @@ def test_binary_fault_of_a_token(kernel: ModuleType, head: bytes, fault: Fault, 
 ])  # fmt: skip
 def test_binary_fault_of_a_value(kernel: ModuleType, values: list[float], fault: Fault, first: int) -> None:
     data = records([(b"a", values), (b"b", [1, 2, 3])], "<3d")
-    rows = kernel.Rows()
-    kernel.scan_binary(data, len(data), 3, 8, rows, 9)
-    kernel.check_binary(data, rows, 3, 8, False, Nonfinite.ERROR, False, NO_LIMIT)
-    assert faults(rows) == [(fault, 2 + 8 * first, 10 + 8 * first), (Fault.NONE, 0, 0)]
+    block = kernel.Block(3, 8, buffer=data)
+    kernel.scan_binary(block, 9, kernel.Policy())
+    kernel.check(block, kernel.Policy())
+    assert faults(block.rows) == [(fault, 2 + 8 * first, 10 + 8 * first), (Fault.NONE, 0, 0)]
 
 
 def test_binary_nonfinite_policies_limit_and_norm(kernel: ModuleType) -> None:
     data = records([(b"a", [3, 4]), (b"b", [math.nan, 2])], "<2f")
 
     def filled(policy: int, unit_norm: bool, limit: float) -> tuple[int, list[int], Any]:
-        rows = kernel.Rows()
-        kernel.scan_binary(data, len(data), 2, 4, rows, 9)
-        kernel.TokenIndex().add_rows(data, rows)
-        rows.keep(False)
+        block, its = kernel.Block(2, 4, buffer=data), kernel.Policy(policy, unit_norm, limit)
+        kernel.scan_binary(block, 9, its)
+        keep_all(kernel, block)
         out = np.zeros((2, 2), np.float32)
-        answer = kernel.fill_binary(data, rows, 0, 2, out, 2, 4, False, policy, unit_norm, limit)
-        return answer, bits(out), rows
+        answer = kernel.fill(block, 0, 2, out, its)
+        return answer, bits(out), block.rows
 
     assert filled(Nonfinite.ZERO, True, 1)[:2] == (-1, bits([0.6, 0.8, 0, 1]))
     assert filled(Nonfinite.ZERO, False, 3)[0] == 0
@@ -563,27 +620,26 @@ def test_binary_nonfinite_policies_limit_and_norm(kernel: ModuleType) -> None:
 @pytest.mark.parametrize("cut", range(18))
 def test_half_a_record_is_left_for_the_next_block(kernel: ModuleType, cut: int) -> None:
     data = records([(b"cat", [1]), (b"dog", [2])], "<f", b"\n")
-    rows = kernel.Rows()
-    whole = kernel.scan_binary(data, cut, 1, 4, rows, 99)
-    assert (whole, rows.count) == ((17, 2) if cut >= 17 else (8, 1) if cut >= 8 else (0, 0))
+    block = cut_block(kernel, data, cut, 1, 4)
+    whole = kernel.scan_binary(block, 99, kernel.Policy())
+    assert (whole, block.rows.count) == ((17, 2) if cut >= 17 else (8, 1) if cut >= 8 else (0, 0))
 
 
 def test_binary_scan_stops_at_the_limit(kernel: ModuleType) -> None:
     data = records([(b"a", [1]), (b"b", [2])], "<f")
-    rows = kernel.Rows()
-    assert kernel.scan_binary(data, len(data), 1, 4, rows, 1) == 6
-    assert kernel.scan_binary(data, len(data), 1, 4, rows, 0) == 0
+    block = kernel.Block(1, 4, buffer=data)
+    assert kernel.scan_binary(block, 1, kernel.Policy()) == 6
+    assert kernel.scan_binary(block, 0, kernel.Policy()) == 0
 
 
-@pytest.mark.parametrize(("size", "dim", "width"), [(7, 1, 4), (-1, 1, 4), (6, 0, 4), (6, 1, 3)])
+@pytest.mark.parametrize(("size", "dim", "width"), [(7, 1, 4), (-1, 1, 4), (6, 0, 4), (6, 1, 3), (6, 1, 0)])
 def test_binary_scan_refuses_what_cannot_be(kernel: ModuleType, size: int, dim: int, width: int) -> None:
     with pytest.raises(ValueError, match=r"block|dim|width"):
-        kernel.scan_binary(b"a 1234", size, dim, width, kernel.Rows(), 9)
+        kernel.scan_binary(cut_block(kernel, b"a 1234", size, dim, width), 9, kernel.Policy())
 
 
 def test_binary_dim_beyond_all_reason_finds_nothing(kernel: ModuleType) -> None:
-    rows = kernel.Rows()
-    assert kernel.scan_binary(b"a 1234", 6, 2**62, 8, rows, 9) == 0
+    assert kernel.scan_binary(kernel.Block(2**62, 8, buffer=b"a 1234"), 9, kernel.Policy()) == 0
 
 
 # The index.
@@ -592,9 +648,9 @@ def test_binary_dim_beyond_all_reason_finds_nothing(kernel: ModuleType) -> None:
 def test_scan_tokens(kernel: ModuleType) -> None:
     """Worked by hand: lines of tokens, whose vectors are rows of 2 x 4 bytes that stand elsewhere."""
     data = b"the\n\n\xff\xfe\na b\tc \nx\0y\nc\rr\nbeyond"
-    size = len(data) - len(b"beyond")
-    rows = kernel.Rows()
-    kernel.scan_tokens(data, size, 2, 4, rows)
+    block = cut_block(kernel, data, len(data) - len(b"beyond"), 2, 4)
+    rows = block.rows
+    kernel.scan_tokens(block, kernel.Policy())
     assert rows.tokens(data) == [b"the", b"", b"\xff\xfe", b"a b\tc ", b"x\0y", b"c\rr"]
     assert faults(rows) == [
         (0, 0, 0), (Fault.EMPTY_TOKEN, 4, 4), (Fault.INVALID_UTF8, 5, 7), (0, 0, 0), (Fault.NUL_IN_TOKEN, 15, 18),
@@ -602,9 +658,10 @@ def test_scan_tokens(kernel: ModuleType) -> None:
     ]  # fmt: skip
     assert rows.tally(Note.CR_IN_TOKEN) == (1, 5)
     assert (rows.lines, rows.place(3)) == (6, (3, 8, 14))
-    kernel.scan_tokens(data, size, 2, 4, rows, False)
+    kernel.scan_tokens(block, kernel.Policy(utf8=False))
     assert rows.fault_of(2) == (0, 0, 0)
-    kernel.scan_tokens(data, 0, 2, 4, rows)
+    block.size = 0
+    kernel.scan_tokens(block, kernel.Policy())
     assert rows.count == 0
 
 
@@ -613,22 +670,23 @@ def test_scan_tokens(kernel: ModuleType) -> None:
 def test_fill_from_a_matrix(kernel: ModuleType, width: int, kind: str, order: str) -> None:
     """Kept rows come from their row of the matrix; the others are not looked at."""
     matrix = np.array([[1, 2], [np.nan, 9], [3, 4.5], [np.inf, 0]], order + kind)
-    rows = kernel.Rows()
-    kernel.scan_tokens(b"a\nb\nc\nd\n", 8, 2, width, rows)
+    block = kernel.Block(2, width, buffer=b"a\nb\nc\nd\n")
+    rows = block.rows
+    kernel.scan_tokens(block, kernel.Policy())
     rows.keep_these([0, 2])
     out = bytearray(16)
-    big = order == ">"
-    assert kernel.fill_binary(matrix.tobytes(), rows, 0, 2, out, 2, width, big, Nonfinite.ERROR, False, NO_LIMIT) == -1
+    block.set_vectors(matrix.tobytes(), order == ">")
+    assert kernel.fill(block, 0, 2, out, kernel.Policy()) == -1
     assert np.frombuffer(out, np.float32).tolist() == [1, 2, 3, 4.5]
-    kernel.check_binary(matrix.tobytes(), rows, 2, width, big, Nonfinite.ERROR, False, NO_LIMIT)
+    kernel.check(block, kernel.Policy())
     assert [fault for fault, _, _ in faults(rows)] == [0, Fault.NONFINITE_VALUE, 0, Fault.NONFINITE_VALUE]
     assert rows.fault_of(1) == (Fault.NONFINITE_VALUE, 2 * width, 3 * width)
 
 
-@pytest.mark.parametrize(("size", "dim", "width"), [(4, 2, 4), (5, 2, 4), (-1, 2, 4), (3, 0, 4), (3, 2, 3)])
+@pytest.mark.parametrize(("size", "dim", "width"), [(4, 2, 4), (5, 2, 4), (-1, 2, 4), (3, 0, 4), (3, 2, 3), (2, 2, 0)])
 def test_scan_tokens_refuses(kernel: ModuleType, size: int, dim: int, width: int) -> None:
     with pytest.raises(ValueError, match=r"a block|dim|width"):
-        kernel.scan_tokens(b"a\nbc", size, dim, width, kernel.Rows())
+        kernel.scan_tokens(cut_block(kernel, b"a\nbc", size, dim, width), kernel.Policy())
 
 
 def test_index_gives_ids_in_order(kernel: ModuleType) -> None:
@@ -797,7 +855,8 @@ def test_scatter_puts_each_vector_where_its_id_says(kernel: ModuleType) -> None:
 
 def test_keep_by_hand(kernel: ModuleType) -> None:
     text = b"a 1\nb 2\nc 3\n"
-    rows = kept_rows(kernel, text, 1)
+    block = kept_block(kernel, text, 1)
+    rows = block.rows
     assert rows.keep_these([0, 2]) == 2
     assert [rows.kept_row(0), rows.kept_row(1)] == [0, 2]
     assert [rows.id_of(0), rows.id_of(2)] == [0, 2]
@@ -809,7 +868,7 @@ def test_keep_by_hand(kernel: ModuleType) -> None:
         with pytest.raises(ValueError, match="each after the one before"):
             rows.keep_these(wrong)
     out = np.empty(2, np.float32)
-    assert kernel.fill_text(text, rows, 0, 2, out, 1, 0, False, NO_LIMIT) == -1
+    assert kernel.fill(block, 0, 2, out, kernel.Policy()) == -1
     assert out.tolist() == [1, 3]
     assert rows.keep_these([]) == 0
 
@@ -843,14 +902,15 @@ def test_tally_of_kept_rows_only(kernel: ModuleType) -> None:
 
 def test_set_tokens_wants_one_a_row(kernel: ModuleType) -> None:
     text = b"A 1\nB 2\n"
-    rows = scan(kernel, text, 1)
+    block = kept_block(kernel, text, 1)
+    rows = block.rows
     with pytest.raises(ValueError, match="1 tokens for 2 rows"):
         rows.set_tokens([b"a"])
     rows.set_tokens([b"a", b"b\xc3\xa9"])
     assert (rows.tokens(text), rows.token(text, 1)) == ([b"a", b"b\xc3\xa9"], b"b\xc3\xa9")
     rows.truncate(1)
     assert rows.tokens(text) == [b"a"]
-    kernel.scan_text(text, len(text), 1, rows)
+    kernel.scan_text(block, kernel.Policy())
     assert rows.tokens(text) == [b"A", b"B"]
 
 
@@ -1090,13 +1150,14 @@ def test_bytes_behind_the_buffer_are_not_looked_at(name: str) -> None:
         text = b"\n" * (page - len(tail) - len(text)) + text + tail
         with mmap.mmap(-1, page) as mapped:
             mapped.write(text)
-            rows = kernel.Rows()
-            kernel.scan_text(mapped, page, 1, rows)
+            block = kernel.Block(1, buffer=mapped)
+            rows = block.rows
+            kernel.scan_text(block, kernel.Policy())
             index = kernel.TokenIndex()
             index.add_rows(mapped, rows)
             assert rows.keep(True) == rows.count
             out = bytearray(4 * rows.count)
-            kernel.fill_text(mapped, rows, 0, rows.count, out, 1, Nonfinite.KEEP, False, NO_LIMIT)
+            kernel.fill(block, 0, rows.count, out, kernel.Policy(Nonfinite.KEEP))
             assert struct.unpack_from("f", out)[0] == 9
             assert index.token(len(index) - 1) == tail[:1]
 
@@ -1109,15 +1170,16 @@ def test_threads_take_turns() -> None:
     native = engine("native-best")
     index = native.TokenIndex()
     texts = [b"".join(b"%d 1\n" % (i + shift) for i in range(2000)) for shift in range(0, 8000, 500)]
-    shared = native.Rows()
+    policy = native.Policy()
+    shared = native.Block(1, buffer=texts[0])
 
     def work(text: bytes) -> None:
-        rows = native.Rows()
+        block = native.Block(1, buffer=text)
         for _ in range(5):
-            native.scan_text(text, len(text), 1, rows)
-            index.add_rows(text, rows)
-            native.scan_text(text, len(text), 1, shared)
-            shared.tokens(text)
+            native.scan_text(block, policy)
+            index.add_rows(text, block.rows)
+            native.scan_text(shared, policy)
+            shared.rows.tokens(texts[0])
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, texts))

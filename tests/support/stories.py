@@ -50,19 +50,17 @@ def text_story(
     kernel: ModuleType, data: bytes, dim: int, utf8: bool, policy: int, unit_norm: bool, limit: float, seen_too: bool
 ) -> list[Any]:
     """Everything that a kernel says about a block of text, from the scan to the check."""
-    rows = kernel.Rows()
+    block, its = kernel.Block(dim, buffer=data), kernel.Policy(policy, unit_norm, limit, utf8=utf8)
+    rows = block.rows
     index = kernel.TokenIndex()
     index.add(b"the")
-    kernel.scan_text(data, len(data), dim, rows, utf8)
+    kernel.scan_text(block, its)
     story = [seen_of(rows, data), kernel.profile_text(data, len(data), 5)]
     index.add_rows(data, rows)
     story += [rows.keep(seen_too), seen_of(rows, data), index.blob(0, len(index)), index.unmet(0)]
-    story += fill_all(
-        lambda start, stop, out: kernel.fill_text(data, rows, start, stop, out, dim, policy, unit_norm, limit),
-        rows, dim, set(),
-    )  # fmt: skip
+    story += fill_all(lambda start, stop, out: kernel.fill(block, start, stop, out, its), rows, dim, set())
     story.append(seen_of(rows, data))
-    kernel.check_text(data, rows, dim, policy, unit_norm, limit)
+    kernel.check(block, its)
     story.append(seen_of(rows, data))
     index.find_rows(data, rows)
     story.append(seen_of(rows, data))
@@ -76,24 +74,20 @@ def record_story(
     limit: float,
 ) -> list[Any]:  # fmt: skip
     """Everything that a kernel says about a block of binary records."""
-    rows = kernel.Rows()
+    block, its = kernel.Block(dim, width, big, data), kernel.Policy(policy, unit_norm, limit, utf8=utf8)
+    rows = block.rows
     index = kernel.TokenIndex()
-    told: list[Any] = [kernel.scan_binary(data, len(data), dim, width, rows, 5, utf8), seen_of(rows, data)]
+    told: list[Any] = [kernel.scan_binary(block, 5, its), seen_of(rows, data)]
     try:
         index.add_rows(data, rows)
     except ValueError as error:
         told.append(str(error))
     rows.keep(True)
     told += [seen_of(rows, data), index.blob(0, len(index))]
-    answers, vectors = fill_all(
-        lambda start, stop, out: kernel.fill_binary(
-            data, rows, start, stop, out, dim, width, big, policy, unit_norm, limit
-        ),
-        rows, dim, set(),
-    )  # fmt: skip
+    answers, vectors = fill_all(lambda start, stop, out: kernel.fill(block, start, stop, out, its), rows, dim, set())
     values = np.frombuffer(b"".join(vectors), np.float32)
     # Which bits a NaN carries is not ours to promise; its sign is.
     told += [answers, np.where(np.isnan(values), np.copysign(np.float32(7), values), values).tobytes()]
-    kernel.check_binary(data, rows, dim, width, big, policy, unit_norm, limit)
+    kernel.check(block, its)
     told.append(seen_of(rows, data))
     return told

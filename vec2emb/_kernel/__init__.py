@@ -6,6 +6,7 @@ built. `NAME` says which is in use, `WHY_SLOW` why it is the slow one (None if i
 
 import os
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 WHY_SLOW: str | None = None
 _wanted = os.environ.get("VEC2EMB_KERNEL", "")
@@ -25,63 +26,8 @@ else:
         if _wanted == "native":
             raise ImportError(f"VEC2EMB_KERNEL=native, but {WHY_SLOW}") from error
 
-if WHY_SLOW is None:
-    from ._native import (
-        Rows,
-        TokenCounter,
-        TokenIndex,
-        add_rows,
-        add_square_deviations,
-        cast_rows,
-        check_binary,
-        check_text,
-        fill_binary,
-        fill_text,
-        format_rows,
-        profile_text,
-        scan_binary,
-        scan_text,
-        scan_tokens,
-    )
-
-    NAME = "native"
+NAME = "native" if WHY_SLOW is None else "reference"
+if TYPE_CHECKING or WHY_SLOW is None:
+    from ._native import *  # noqa: F403 - the names are listed in `reference`, and a test compares the two
 else:
-    from .reference import (  # type: ignore[assignment]
-        Rows,
-        TokenCounter,
-        TokenIndex,
-        add_rows,
-        add_square_deviations,
-        cast_rows,
-        check_binary,
-        check_text,
-        fill_binary,
-        fill_text,
-        format_rows,
-        profile_text,
-        scan_binary,
-        scan_text,
-        scan_tokens,
-    )
-
-    NAME = "reference"
-
-__all__ = [
-    "NAME",
-    "WHY_SLOW",
-    "Rows",
-    "TokenCounter",
-    "TokenIndex",
-    "add_rows",
-    "add_square_deviations",
-    "cast_rows",
-    "check_binary",
-    "check_text",
-    "fill_binary",
-    "fill_text",
-    "format_rows",
-    "profile_text",
-    "scan_binary",
-    "scan_text",
-    "scan_tokens",
-]
+    from .reference import *  # noqa: F403

@@ -166,7 +166,7 @@ def _count(
     files: list[InputFile] = []
     if corpus is not None:
         paths = [corpus] if isinstance(corpus, str | os.PathLike) else list(corpus)
-        counted: Any = count_tokens(
+        counted = count_tokens(
             paths, tokenizer=tokenizer, lowercase=lowercase, field=field, encoding_errors=encoding_errors,
             threads=threads, progress=progress,
         )  # fmt: skip
@@ -181,5 +181,4 @@ def _count(
     total = int(counted.counts.sum()) if len(counted.counts) else 0
     if not total:
         raise InputError("no-tokens", "the corpus has no tokens, so nothing can be covered")
-    how = getattr(counted, "tokenizer", None), getattr(counted, "lowercase", False)
-    return counted, Corpus(total, len(counted.counts), *how, files)
+    return counted, Corpus(total, len(counted.counts), counted.tokenizer, counted.lowercase, files)

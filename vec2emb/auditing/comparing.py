@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .._kernel import TokenIndex
 from ..bundle.reader import open_bundle
 from ..bundle.table import stored_rows
+from ..conversion.parsed_rows import Collector
 from ..conversion.reading_pass import ReadOptions, open_pass
 from ..conversion.selection import Rules, Selection
 from .results import Comparison, figure
@@ -112,10 +113,9 @@ def _vectors(source: Streamed, words: list[str], options: ReadOptions) -> F32:
     assert source.again is not None
     with open_pass(source.again, options._replace(progress=False)) as opened:
         selection = Selection([], rules=Rules("first"), wanted=wanted)
-        taken: list[tuple[int, bytes]] = []  # appending is safe between threads
-        engine = opened.engine(selection, lambda first, block: taken.append((first, bytes(block))), options.threads)
-        engine.run(lambda: (0, None), None)
-        for id, block in taken:
+        collector = Collector()
+        opened.read(selection, collector.take)
+        for id, block in collector.runs:
             for offset, vector in enumerate(np.frombuffer(block, np.float32).reshape(-1, source.dim)):
                 rows[place_of[selection.index.token(id + offset)]] = vector
     return rows

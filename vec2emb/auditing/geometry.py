@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..conversion.parsed_rows import ParsedRows
 from .health_figures import Dimensions, Histogram, Norms, Rogue
 from .results import figure
 
@@ -74,9 +75,10 @@ class Geometry:
         # Two multilinear hashes, of which the upper halves are used: 2^-64 that two different rows agree.
         self._factors = np.random.Philox(key=1).random_raw(2 * dim).reshape(dim, 2) | np.uint64(1)
 
-    def write(self, id: int, rows: memoryview) -> None:
-        """Take float32 rows of consecutive ids: a sink of the engine."""
-        self.add(id, np.frombuffer(rows, np.float32).reshape(-1, self.dim))
+    def take(self, parsed: ParsedRows) -> None:
+        """Take rows as they come from the engine."""
+        for id, rows in parsed.runs():
+            self.add(id, np.frombuffer(rows, np.float32).reshape(-1, self.dim))
 
     def add(self, id: int, rows: NDArray[np.float32], flags: NDArray[np.uint8] | None = None) -> None:
         """Take float32[n, D]; `flags` says which are MADE, and left out, or a COPY by intention."""

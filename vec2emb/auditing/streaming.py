@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._kernel import Rows, TokenIndex
+from .._kernel import Block, TokenIndex
 from .._kernel.codes import Fault as Code
 from .._kernel.codes import State
 from ..bundle.provenance import borrowed_rows, made_rows
@@ -18,7 +18,7 @@ from ..conversion.report import collect_warnings
 from ..conversion.selection import RowEvent, Rules, Selection
 from ..errors import InputError, RowError, Vec2embWarning
 from ..formats.faults import CODES
-from ..io.progress import progress_of
+from ..io.filesystem import size_and_sha256
 from ..io.sources import SourceLike
 from ..io.urls import is_url, label_of, plain
 from ..words.vocabulary import Lookup
@@ -85,12 +85,12 @@ class _Observed(Selection):
         self._label = label
         self.on_event = self._event
 
-    def select(self, buffer: bytearray, rows: Rows, base: int, label: str) -> tuple[int, RowError | None]:
-        result = super().select(buffer, rows, base, label)
+    def select(self, block: Block, label: str) -> tuple[int, RowError | None]:
+        result, rows = super().select(block, label), block.rows
         for row in rows.rows_in_state(State.FAULTY):  # a later row of a token is a duplicate, whatever else is wrong
             code = CODES[Code(rows.fault_of(row)[0])]
             self.fault_counts[code] += 1
-            self.first_faults.setdefault(code, (base + rows.place(row)[0], ""))
+            self.first_faults.setdefault(code, (block.line(row), ""))
         return result
 
     def _event(self, event: RowEvent) -> None:
@@ -112,13 +112,8 @@ def stream_file(source: SourceLike, options: ReadOptions) -> Streamed:
     with open_pass(source, options) as opened:
         selection = _Observed(opened.expected_rows, opened.source.label)
         geometry = Geometry(opened.detected.dim)
-        engine = opened.engine(selection, geometry.write, options.threads)
-        with progress_of(options.progress, opened.source.name) as show:
-            counts = engine.run(lambda: (opened.source.consumed, opened.source.size), show)
-        opened.source.resume()
-        if counts.limited:
-            opened.source.finish()
-        opened.source.check_unchanged()
+        counts = opened.read(selection, geometry.take)
+        opened.finish(counts)
         if not counts.rows:
             raise InputError("no-rows", "the file has no rows", path=opened.source.label)
         geometry.finish()
@@ -223,13 +218,7 @@ def _path_of(source: SourceLike) -> str | None:
 
 def measured(path: str | None, name: str) -> InputFile:
     """Size and SHA-256 of a file; unknown for what cannot be read again."""
-    import hashlib
-
-    if path is None:
-        return InputFile(name, None, None)
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return InputFile(name, os.fstat(file.fileno()).st_size, digest)
+    return InputFile(name, None, None) if path is None else InputFile(name, *size_and_sha256(path))
 
 
 def _text(token: bytes) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BundleError, InputError, UsageError, shown
 from ..options.signatures import typed
+from ..safetensors_files.dtypes import FLOATS, widen_bfloat16
 from ..safetensors_files.header import PIECE
 from ..words.vocabulary import Vocabulary
 from .reader import KEY, Bundle, compare_with_existing, largest, open_vocabulary
@@ -361,16 +362,15 @@ def stored_positions(bundle: Bundle) -> NDArray[np.float32] | None:
 def _mapped(stretch: Stretch, dim: int, dtype: str) -> NDArray[Any]:
     import numpy as np
 
-    kinds: dict[str, Any] = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
     data, offset, rows = stretch
-    return np.frombuffer(data, kinds[dtype], rows * dim, offset).reshape(rows, dim)
+    return np.frombuffer(data, FLOATS[dtype], rows * dim, offset).reshape(rows, dim)
 
 
 def _widened(stored: NDArray[Any], dtype: str) -> NDArray[np.float32]:
     import numpy as np
 
-    if dtype == "BF16":  # the upper half of a float32
-        stored = (stored.astype(np.uint32) << 16).view(np.float32)
+    if dtype == "BF16":
+        stored = widen_bfloat16(stored)
     table: Any = stored.astype(np.float32, copy=False)
     return table  # type: ignore[no-any-return]
 

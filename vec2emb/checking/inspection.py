@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from .._kernel import Rows
 from ..bundle.publication import VOCAB
 from ..bundle.reader import Bundle
-from ..conversion.reading_pass import Pass, ReadOptions, nowhere, open_pass
+from ..conversion.parsed_rows import discard
+from ..conversion.reading_pass import Pass, ReadOptions, open_pass
 from ..conversion.report import announce
 from ..conversion.selection import Selection
 from ..errors import InputError, UsageError, Vec2embWarning, printable
@@ -134,7 +134,7 @@ def _inspect_vectors(path: SourceLike, options: ReadOptions, count: bool) -> Ins
         found = Inspection(source.label, "vectors")
         if count:
             selection = Selection([], expected=opened.expected_rows)
-            counts, found.warnings = opened.run(selection, nowhere, fill=False)
+            counts, found.warnings = opened.run(selection, discard, fill=False)
             announce(found.warnings, strict=False)
             rows: int | None = counts.rows
             first = [selection.index.token(id) for id in range(min(SHOWN_TOKENS, len(selection)))]
@@ -165,11 +165,11 @@ def _inspect_vectors(path: SourceLike, options: ReadOptions, count: bool) -> Ins
 
 def _first_tokens(opened: Pass) -> list[bytes]:
     """The first tokens, without reading on; of rows that are faulty there is none to show."""
-    rows, buffer = Rows(), bytearray()
+    block = opened.reader.new_block()
     first: list[bytes] = []
-    while len(first) < SHOWN_TOKENS and (size := opened.reader.read(buffer, rows)[0]):
-        opened.reader.scan(buffer, size, rows)
-        first += [rows.token(buffer, row) for row in range(rows.count) if not rows.fault_of(row)[0]]
+    while len(first) < SHOWN_TOKENS and opened.reader.read(block):
+        opened.reader.scan(block)
+        first += [block.token(row) for row in range(block.rows.count) if not block.rows.fault_of(row)[0]]
     return first[:SHOWN_TOKENS]
 
 

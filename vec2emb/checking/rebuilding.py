@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import os
 import tempfile
@@ -15,6 +14,7 @@ from ..conversion.pipeline import convert
 from ..conversion.reading_pass import with_recorded_member
 from ..editing.attaching import repeat_steps
 from ..errors import UsageError, Vec2embWarning, shown
+from ..io.filesystem import size_and_sha256
 from ..io.progress import ProgressLike
 from ..words.vocabulary import Vocabulary
 from ..words.word_list import WordList
@@ -131,10 +131,7 @@ def _pairs(opened: Bundle, target: Target) -> list[tuple[str, str, str]]:
 def _compare(name: str, path: str, rebuilt: str, found: Verification) -> bool:
     if not os.path.exists(rebuilt):
         return found.check(f"rebuilt {name} is the same", False, "no such file")
-    digests = []
-    for one in (path, rebuilt):
-        with open(one, "rb") as file:
-            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    digests = [size_and_sha256(one)[1] for one in (path, rebuilt)]
     return found.check(
         f"rebuilt {name} is the same", digests[0] == digests[1], f"sha256 {digests[1]} instead of {digests[0]}"
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from ..bundle.reader import DTYPES, Bundle
 from ..bundle.training import missing_rows
 from ..bundle.writer import narrowed
+from ..conversion.parsed_rows import ParsedRows
 from ..conversion.reading_pass import Pass, ReadOptions, with_recorded_member
 from ..conversion.selection import Rules
 from ..conversion.vocabulary_order import GivenOrder
@@ -51,7 +52,7 @@ def check_rows(
         rules = Rules(recorded.get("duplicates", "first"), recorded.get("lowercase", False))
         selection = GivenOrder(vocab, [], rules=rules, extra_tokens=origins.elsewhere)
         comparison = _Comparison(opened, selection, origins)
-        reading.run(selection, comparison.compare)
+        reading.run(selection, comparison.take)
         comparison.conclude(reading.source.label, found)
 
 
@@ -105,8 +106,12 @@ class _Comparison:
         self._takers = {self._index.get(token): rows for token, rows in origins.takers.items()}
         self._taken: dict[int, int] = {}  # the same, of rows that took another token's vector
 
-    def compare(self, id: int, rows: memoryview) -> None:
-        """Take float32 rows of consecutive ids; a later row of an id replaces the earlier one."""
+    def take(self, parsed: ParsedRows) -> None:
+        """Compare rows; a later row of an id replaces the earlier one."""
+        for id, rows in parsed.runs():
+            self._compare(id, rows)
+
+    def _compare(self, id: int, rows: memoryview) -> None:
         stored, width = self._stored(rows), self._width
         count = len(stored) // width
         inside = max(0, min(count, self._rows - id))

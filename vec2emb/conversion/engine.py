@@ -10,57 +10,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
 
-from .._kernel import Rows
+from .._kernel import Block, Rows
 from .._kernel.codes import Fault, Nonfinite, Note, State
 from ..errors import InputError, Vec2embError
+from ..formats import RowReader
 from ..options.threads import worker_count
+from .parsed_rows import ParsedRows, Sink
 from .selection import RowEvent, Selection
 
 BLOCK = 1 << 20  # bytes read at a time: smaller and larger ones were both slower
 OUT_BYTES = 1 << 20  # of parsed rows, written at a time
 
 Progress = Callable[[int, int | None], None]
-
-
-class Policy(NamedTuple):
-    """What is done about odd rows and values."""
-
-    skip_bad_rows: bool
-    nonfinite: Nonfinite
-    unit_norm: bool
-    limit: float  # largest magnitude that the type to be written can hold
-
-
-class Reader(Protocol):
-    """A format's way to cut a source into blocks and to read their rows."""
-
-    dim: int
-
-    @property
-    def missing_lf(self) -> bool: ...
-    def read(self, buffer: bytearray, rows: Rows) -> tuple[int, int]: ...
-    def cancel(self) -> None: ...
-    def scan(self, buffer: bytearray, size: int, rows: Rows) -> None: ...
-    def hard_fault(self, rows: Rows) -> int: ...
-    def check(self, buffer: bytearray, rows: Rows, nonfinite: int, unit_norm: bool, limit: float) -> None: ...
-    def fill(
-        self,
-        buffer: bytearray,
-        rows: Rows,
-        start: int,
-        stop: int,
-        out: bytearray,
-        nonfinite: int,
-        unit_norm: bool,
-        limit: float,
-    ) -> int: ...
-    def error(self, buffer: bytearray, rows: Rows, row: int, base: int, offset: int) -> InputError: ...
-
-
-Sink = Callable[[int, memoryview], None]  # (id of the first row, float32 rows of consecutive ids)
-Place = Callable[[Rows, int, int, memoryview], None]  # (rows, start, stop, the vectors of kept[start:stop])
 
 
 class Tally:
@@ -100,23 +62,20 @@ class Engine:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: RowReader,
         selection: Selection,
         sink: Sink,
-        policy: Policy,
         *,
         label: str,
         first_line: int,
         limit: int | None = None,
         workers: int | None = None,
-        place: Place | None = None,
     ) -> None:
         self.counts = Counts()
         self._reader = reader
         self._selection = selection
         self._sink = sink
-        self._place = place
-        self._policy = policy
+        self._policy = reader.policy
         self._label = label
         self._base = first_line  # number of the first line of the next block to be selected
         self._limit = limit
@@ -165,7 +124,7 @@ class Engine:
         self._raise_first_failure()
         return self.counts
 
-    def step(self, rows: Rows, buffer: bytearray, out: bytearray) -> bool:
+    def step(self, block: Block, out: bytearray) -> bool:
         """Instead of `run`: pass one block through, in the calling thread; False at the end.
 
         Rows in front of a fault reach the sink before the fault is raised, a non-finite value included.
@@ -173,13 +132,12 @@ class Engine:
         if self._stop:
             return False
         ticket = self._tickets
-        size, offset = self._reader.read(buffer, rows)
-        if not size:
+        if not self._reader.read(block):
             return False
         self._tickets += 1
         self._one_by_one = True
         try:
-            self._process(ticket, buffer, size, offset, rows, out)
+            self._process(ticket, block, out)
         finally:
             self._pass_turn(ticket)
             self._mark_written(ticket)
@@ -194,67 +152,64 @@ class Engine:
                 self._all_ended.set()
 
     def _work(self) -> None:
-        rows, buffer, out = Rows(), bytearray(), bytearray()
+        block, out = self._reader.new_block(), bytearray()
         while True:
             with self._reading:
                 if self._stop:
                     return
                 ticket = self._tickets
                 try:
-                    size, offset = self._reader.read(buffer, rows)
+                    more = self._reader.read(block)
                 except BaseException as error:
                     self._fail(ticket, error)
                     return
-                if not size:
+                if not more:
                     self._stop = True
                     return
                 self._tickets += 1
             try:
-                self._process(ticket, buffer, size, offset, rows, out)
+                self._process(ticket, block, out)
             except BaseException as error:
                 self._fail(ticket, error)
             finally:
                 self._pass_turn(ticket)
                 self._mark_written(ticket)
 
-    def _process(self, ticket: int, buffer: bytearray, size: int, offset: int, rows: Rows, out: bytearray) -> None:
-        policy = self._policy
-        self._reader.scan(buffer, size, rows)
-        if policy.skip_bad_rows:
-            self._reader.check(buffer, rows, policy.nonfinite, policy.unit_norm, policy.limit)
+    def _process(self, ticket: int, block: Block, out: bytearray) -> None:
+        self._reader.scan(block)
+        if self._policy.skip_bad_rows:
+            self._reader.check(block)
         if not self._wait_for_turn(ticket):
             return
-        base = self._base
-        kept, error = self._select(ticket, buffer, rows, base, offset)
+        kept, error = self._select(ticket, block)
         if not self.fills:
             kept = 0
         self._pass_turn(ticket)
         # Faults of numbers come from rows in front of the one that selection stopped at.
-        self._fill(ticket, buffer, rows, base, offset, kept, out)
+        self._fill(ticket, block, kept, out)
         if error is not None:
             raise error
 
     # Select: one block at a time, in the order of the file.
 
-    def _select(
-        self, ticket: int, buffer: bytearray, rows: Rows, base: int, offset: int
-    ) -> tuple[int, InputError | None]:
-        counts = self.counts
+    def _select(self, ticket: int, block: Block) -> tuple[int, InputError | None]:
+        counts, rows = self.counts, block.rows
+        block.base = self._base
         if self._limit is not None and counts.rows + rows.count >= self._limit:
             rows.truncate(self._limit - counts.rows)
             self._end, counts.limited = ticket, True
             self._halt()
         error: InputError | None = None
         skip = self._policy.skip_bad_rows
-        if (faulty := self._reader.hard_fault(rows) if skip else rows.first_fault()) >= 0:
-            error = self._reader.error(buffer, rows, faulty, base, offset)
+        if (faulty := self._reader.hard_fault(block) if skip else rows.first_fault()) >= 0:
+            error = self._reader.error(block, faulty)
             rows.truncate(faulty)
-        kept, duplicate = self._selection.select(buffer, rows, base, self._label)
-        self._count(buffer, rows, base, offset)
+        kept, duplicate = self._selection.select(block, self._label)
+        self._count(block)
         return kept, duplicate or error
 
-    def _count(self, buffer: bytearray, rows: Rows, base: int, offset: int) -> None:
-        counts, pending = self.counts, self._pending_blank
+    def _count(self, block: Block) -> None:
+        counts, pending, rows, base = self.counts, self._pending_blank, block.rows, block.base
         if rows.first_blank >= 0:
             inside, first = rows.blank_inside, base + rows.first_blank
             if rows.count:
@@ -275,29 +230,26 @@ class Engine:
         ):
             number, first_row = rows.tally(note, kept_only)
             if number:
-                tally.add(number, base + rows.place(first_row)[0])
+                tally.add(number, block.line(first_row))
         number, first_row = rows.tally_state(State.FAULTY)
         if number:
             if counts.first_skipped is None:
-                counts.first_skipped = self._reader.error(buffer, rows, first_row, base, offset)
-            counts.skipped.add(number, base + rows.place(first_row)[0])
+                counts.first_skipped = self._reader.error(block, first_row)
+            counts.skipped.add(number, block.line(first_row))
             if self._selection.rules.note_events:
                 for row in rows.rows_in_state(State.FAULTY):
-                    fault = self._reader.error(buffer, rows, row, base, offset)
-                    event = RowEvent("skipped", base + rows.place(row)[0], rows.token(buffer, row), str(fault))
+                    event = RowEvent("skipped", block.line(row), block.token(row), str(self._reader.error(block, row)))
                     self._selection.on_event(event)
         if rows.count:
             counts.rows += rows.count
-            counts.last_token = rows.token(buffer, rows.count - 1)
+            counts.last_token = block.token(rows.count - 1)
         self._base = base + rows.lines
         counts.lines = self._base - 1
 
     # Fill: blocks beside each other.
 
-    def _fill(
-        self, ticket: int, buffer: bytearray, rows: Rows, base: int, offset: int, kept: int, out: bytearray
-    ) -> None:
-        dim, policy = self._reader.dim, self._policy
+    def _fill(self, ticket: int, block: Block, kept: int, out: bytearray) -> None:
+        rows, dim = block.rows, block.dim
         width = 4 * dim
         step = max(1, OUT_BYTES // width)
         if kept and len(out) < min(step, kept) * width:
@@ -306,38 +258,27 @@ class Engine:
         with memoryview(out) as view:
             for start in range(0, kept, step):
                 stop = min(start + step, kept)
-                faulty = self._reader.fill(
-                    buffer, rows, start, stop, out, policy.nonfinite, policy.unit_norm, policy.limit
-                )
+                faulty = self._reader.fill(block, start, stop, out)
                 if self._one_by_one and rows.tally(Note.NONFINITE, True)[0]:
                     faulty = _first_fault(rows, start, stop if faulty < 0 else faulty, faulty)
                 if rewrites:  # the later row must come later
                     self._wait_until_written(ticket)
-                self._hand_on(rows, start, stop if faulty < 0 else faulty, view)
+                self._sink(ParsedRows(rows, start, stop if faulty < 0 else faulty, dim, view))
                 if faulty >= 0:
-                    self._note_nonfinite(ticket, rows, base, offset, buffer)
-                    raise self._reader.error(buffer, rows, rows.kept_row(faulty), base, offset)
-        self._note_nonfinite(ticket, rows, base, offset, buffer)
+                    self._note_nonfinite(ticket, block)
+                    raise self._reader.error(block, rows.kept_row(faulty))
+        self._note_nonfinite(ticket, block)
 
-    def _hand_on(self, rows: Rows, start: int, stop: int, vectors: memoryview) -> None:
-        if self._place is not None:
-            self._place(rows, start, stop, vectors)
-            return
-        width = 4 * self._reader.dim
-        for position, id, count in rows.runs(start, stop):
-            at = (position - start) * width
-            self._sink(id, vectors[at : at + count * width])
-
-    def _note_nonfinite(self, ticket: int, rows: Rows, base: int, offset: int, buffer: bytearray) -> None:
+    def _note_nonfinite(self, ticket: int, block: Block) -> None:
+        rows = block.rows
         number, first = rows.tally(Note.NONFINITE, True)
         if not number:
             return
-        line = base + rows.place(first)[0]
+        line = block.line(first)
         with self._turn:
             if self._policy.nonfinite == Nonfinite.ERROR:
                 if rows.fault_of(first)[0] == Fault.NONFINITE_VALUE:
-                    error = self._reader.error(buffer, rows, first, base, offset)
-                    self._odd.append((ticket, number, error))
+                    self._odd.append((ticket, number, self._reader.error(block, first)))
             else:
                 tally = self.counts.nonfinite
                 tally.line = min(tally.line, line) if tally.count else line

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .._kernel import Rows
 from ..bundle.table import Table
 from ..errors import UsageError, Vec2embError
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
 from ..options.signatures import typed
 from ..words.vocabulary import Vocabulary
+from .parsed_rows import Collector, ParsedRows
 from .reading_pass import ReadOptions, open_pass
 from .report import Report, announce
 from .selection import Rules, Selection
@@ -79,7 +79,7 @@ def read_vectors(
     with open_pass(source, options) as opened:
         selection = Selection([], rules=Rules(duplicates), expected=opened.expected_rows)
         memory = _Memory(opened.detected.dim)
-        counts, found = opened.run(selection, memory.write)
+        counts, found = opened.run(selection, memory.take)
         report = Report(opened.source, opened.detected, counts, selection)
     announce(found, strict)
     report.warnings = found
@@ -96,8 +96,12 @@ class _Memory:
         self._width = 4 * dim
         self._lock = threading.Lock()
 
-    def write(self, id: int, rows: memoryview) -> None:
-        """Write float32 rows of consecutive ids."""
+    def take(self, parsed: ParsedRows) -> None:
+        """Write rows at the place of their ids."""
+        for id, rows in parsed.runs():
+            self._write(id, rows)
+
+    def _write(self, id: int, rows: memoryview) -> None:
         start = id * self._width
         stop = start + len(rows)
         with self._lock:
@@ -156,21 +160,21 @@ def _iterate(
     import numpy as np
 
     with open_pass(source, options) as opened:
-        taken: list[tuple[int, bytes]] = []
-        engine = opened.engine(selection, lambda first, rows: taken.append((first, bytes(rows))), workers=1)
-        rows, buffer, out = Rows(), bytearray(), bytearray()
+        collector = Collector()
+        engine = opened.engine(selection, collector.take, workers=1)
+        block, out = opened.reader.new_block(), bytearray()
         failure: Vec2embError | None = None
         more = True
         while more:
             try:
-                more = engine.step(rows, buffer, out)
+                more = engine.step(block, out)
             except Vec2embError as error:
                 failure, more = error, False
-            for id, block in taken:
-                vectors = np.frombuffer(block, np.float32).reshape(-1, opened.detected.dim)
+            for id, rows in collector.runs:
+                vectors = np.frombuffer(rows, np.float32).reshape(-1, opened.detected.dim)
                 for i, vector in enumerate(vectors):
                     yield selection.index.token(id + i).decode(), vector.copy()
-            taken.clear()
+            collector.runs.clear()
         if failure is not None:
             raise failure
         found = opened.conclude(selection, engine.counts)

@@ -7,16 +7,18 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from .._kernel import Policy
 from .._kernel.codes import Nonfinite
 from ..bundle.reader import largest
 from ..errors import HeaderError, InputError, UsageError, Vec2embWarning
-from ..formats import ReadAs, detect, rows_reader, why_not_meant
+from ..formats import ReadAs, RowReader, detect, rows_reader, why_not_meant
 from ..formats.matrix.recognition import kind_of
 from ..io.progress import ProgressLike, progress_of
-from ..io.sources import Source, SourceLike, open_source
+from ..io.sources import Source, SourceLike, is_open_file, open_source
 from ..io.urls import is_url, plain
 from ..options.threads import worker_count
-from .engine import BLOCK, Counts, Engine, Place, Policy, Reader, Tally
+from .engine import BLOCK, Counts, Engine, Tally
+from .parsed_rows import Sink
 from .report import collect_warnings
 from .selection import Selection
 
@@ -60,8 +62,8 @@ class ReadOptions(NamedTuple):
             )
         check_count("limit", self.limit)
         check_count("threads", self.threads)
-        nonfinite = Nonfinite[self.nonfinite.upper()]
-        return Policy(self.bad_rows == "skip", nonfinite, self.unit_norm, largest(self.dtype))
+        nonfinite, skip = Nonfinite[self.nonfinite.upper()], self.bad_rows == "skip"
+        return Policy(nonfinite, self.unit_norm, largest(self.dtype), skip, self.read_as().utf8)
 
     def recorded(self) -> dict[str, Any]:
         """The options that change what comes out."""
@@ -91,16 +93,16 @@ class Pass:
     """
 
     def __init__(self, source: SourceLike, options: ReadOptions) -> None:
-        self._policy = options.policy()
+        policy = options.policy()
         self._options = options
         read_as = options.read_as()
         self.source: Source | MatrixSource
-        self.reader: Reader
+        self.reader: RowReader
         self.matrix: MatrixSource | None = None
         source = plain(source) if isinstance(source, str) else source
         kind = kind_of(source, options.allow_pickle) if read_as.format == "auto" else None
         if kind is not None:
-            self._open_matrix(kind, source, read_as)
+            self._open_matrix(kind, source, read_as, policy)
             return
         opened = self.source = open_source(
             source, options.member, lambda head: why_not_meant(head, read_as), options.sha256
@@ -108,20 +110,21 @@ class Pass:
         try:
             self.detected = detect(opened, read_as)
             self.reader = rows_reader(
-                opened, self.detected, read_as, block_bytes(worker_count(options.threads)), options.dtype
+                opened, self.detected, read_as, policy, block_bytes(worker_count(options.threads)), options.dtype
             )
         except BaseException:
             opened.close()
             raise
 
-    def _open_matrix(self, kind: str, source: SourceLike, read_as: ReadAs) -> None:
+    def _open_matrix(self, kind: str, source: SourceLike, read_as: ReadAs, policy: Policy) -> None:
         from ..formats.matrix.opening import open_matrix
         from ..formats.matrix.rows import MatrixRows
 
         options = self._options
         self.source = self.matrix = open_matrix(kind, source, read_as, options.member, options.sha256)
         self.detected = self.matrix.detected()
-        self.reader = MatrixRows(self.matrix, read_as, block_bytes(worker_count(options.threads)), options.dtype)
+        size = block_bytes(worker_count(options.threads))
+        self.reader = MatrixRows(self.matrix, read_as, policy, size, options.dtype)
 
     @property
     def expected_rows(self) -> int:
@@ -132,48 +135,46 @@ class Pass:
         rows = self.detected.estimated_rows(size)
         return rows if self._options.limit is None else min(rows, self._options.limit)
 
-    def engine(
-        self,
-        selection: Selection,
-        sink: Callable[[int, memoryview], None],
-        workers: int | None,
-        place: Place | None = None,
-    ) -> Engine:
+    def engine(self, selection: Selection, sink: Sink, workers: int | None) -> Engine:
         """The engine for this source."""
         return Engine(
             self.reader,
             selection,
             sink,
-            self._policy,
             label=self.source.label,
             first_line=self.detected.first_line,
             limit=self._options.limit,
             workers=workers,
-            place=place,
         )
 
-    def run(
-        self,
-        selection: Selection,
-        sink: Callable[[int, memoryview], None],
-        *,
-        fill: bool = True,
-        place: Place | None = None,
-    ) -> tuple[Counts, list[Vec2embWarning]]:
+    def run(self, selection: Selection, sink: Sink, *, fill: bool = True) -> tuple[Counts, list[Vec2embWarning]]:
         """Pass all rows through scan, select and fill; what was counted and what was odd.
-
-        Rows go to `sink` in runs of consecutive ids or, where there is one, to `place` as they stand.
 
         Without `fill` no vector is read: tokens and shapes are checked, numbers are not.
 
         Raises:
             InputError: the first fault of the source.
         """
-        engine = self.engine(selection, sink, self._options.threads, place)
+        counts = self.read(selection, sink, fill=fill)
+        return counts, self.conclude(selection, counts)
+
+    def read(self, selection: Selection, sink: Sink, *, fill: bool = True) -> Counts:
+        """Pass all rows through, as `run`, and conclude nothing."""
+        engine = self.engine(selection, sink, self._options.threads)
         engine.fills = fill
         with progress_of(self._options.progress, self.source.name) as show:
-            counts = engine.run(lambda: (self.source.consumed, self.source.size), show)
-        return counts, self.conclude(selection, counts)
+            return engine.run(lambda: (self.source.consumed, self.source.size), show)
+
+    def finish(self, counts: Counts) -> None:
+        """Check the source itself, once its rows were read.
+
+        Raises:
+            InputError: it changed while it was read, or is not what it must be.
+        """
+        self.source.resume()
+        if counts.limited:
+            self.source.finish()
+        self.source.check_unchanged()
 
     def check_missing(self, missing: str) -> None:
         """Refuse to make missing words of subwords where there are none.
@@ -192,12 +193,12 @@ class Pass:
         """What makes rows of words that the source does not have, and a tally of those that have no subwords."""
         from ..formats.matrix.rows import MatrixRows
 
-        reader, policy, lacking = self.reader, self._policy, Tally()
+        reader, lacking = self.reader, Tally()
         if not isinstance(reader, MatrixRows):
             raise AssertionError("check_missing was not asked")
 
         def compose(words: list[str]) -> memoryview:
-            made, count = reader.compose(words, policy.nonfinite, policy.unit_norm, policy.limit)
+            made, count = reader.compose(words)
             lacking.add(count, 0)
             return memoryview(made)
 
@@ -211,10 +212,7 @@ class Pass:
             InputError: no row was left, or the file changed while it was read.
         """
         label = self.source.label
-        self.source.resume()
-        if counts.limited:
-            self.source.finish()
-        self.source.check_unchanged()
+        self.finish(counts)
         extra_unk = not counts.limited and self._compare_with_header(counts)
         if not counts.rows:
             raise InputError("no-rows", "the file has no rows", path=label)
@@ -273,7 +271,7 @@ def with_recorded_member(call: Callable[[str | None], T], source: SourceLike, me
 def _is_read_once(source: SourceLike) -> bool:
     """Whether a source has lost its first bytes when it was looked at."""
     if not isinstance(source, str | os.PathLike):
-        return hasattr(source, "read")
+        return is_open_file(source)
     path = plain(os.fspath(source))
     return path == "-" or not (is_url(path) or os.path.isfile(path) or os.path.isdir(path))
 
@@ -290,7 +288,3 @@ def block_bytes(workers: int) -> int:
     Every worker has buffers of its own, so many workers take smaller blocks: together they need what four do.
     """
     return int(os.environ.get("VEC2EMB_BLOCK_BYTES", min(BLOCK, 4 * BLOCK // workers)))
-
-
-def nowhere(id: int, rows: memoryview) -> None:
-    """A sink for no rows: for a pass that reads tokens and shapes only."""

@@ -150,8 +150,7 @@ class Report:
         absent = selection.absent
         self.absent, self.first_absent = len(absent), [token.decode() for token in absent[:FEW]]
         self.fallbacks = len(selection.hits)
-        arrangement = getattr(selection, "arrangement", None)
-        self.id_shift = None if arrangement is None else arrangement.shift
+        self.id_shift = selection.id_shift
 
     def spelled(self, vocabulary: Iterator[bytes]) -> Iterator[bytes]:
         """The pieces of vocab.txt, looked at on their way: whether all is lower-case is known after the last."""

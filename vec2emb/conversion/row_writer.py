@@ -6,12 +6,11 @@ from array import array
 from collections.abc import Callable, Iterator
 from math import isfinite
 
-from .._kernel import Rows
 from ..errors import InputError, shown
 from ..safetensors_files.rows import PIECE, RowFile
 from ..words.special_tokens import FITTED, Special
-from .engine import Place
 from .initialization import RunningSums, Statistics, initial_vector
+from .parsed_rows import ParsedRows
 from .selection import Selection
 
 STAGED = 24 << 20  # bytes of a table that is put together in memory, if its rows come in no order
@@ -28,15 +27,12 @@ def planned_inits(selection: Selection) -> list[str]:
 
 
 class RowWriter:
-    """Takes rows by id and puts them where the selection says; `finish` adds those that the file does not have.
+    """Takes rows and puts them where the selection says; `finish` adds those that the file does not have.
 
     Args:
         table: the rows of the table.
         staging: where rows wait whose place is decided at the end (an indirect selection).
         limit: largest magnitude that the stored type holds.
-
-    Attributes:
-        place: takes rows of ids that do not follow one another; None if they mostly do.
     """
 
     def __init__(self, table: RowFile, selection: Selection, staging: RowFile | None, limit: float) -> None:
@@ -49,14 +45,20 @@ class RowWriter:
         in_order = staging is None and not selection.rewrites and not selection.scattered
         self._sums = RunningSums(selection.reserved, table.dim) if fitted and in_order else None
         ids = len(selection) + len(selection.extra_tokens)
-        staged = selection.scattered and ids * 4 * table.dim <= STAGED
-        self._staged = bytearray(ids * 4 * table.dim if staged else 0)
-        self.place: Place | None = None
-        if selection.scattered:
-            self.place = self._stage if staged else self._scatter
+        in_memory = selection.scattered and ids * 4 * table.dim <= STAGED
+        self._staged = bytearray(ids * 4 * table.dim) if in_memory else None
 
-    def write(self, id: int, rows: memoryview) -> None:
-        """Write float32 rows of consecutive ids."""
+    def take(self, parsed: ParsedRows) -> None:
+        """Write rows, or keep them until `finish`."""
+        if self._staged is not None:
+            parsed.scatter(self._staged)
+        elif self._selection.scattered:
+            self._scatter(parsed)
+        else:
+            for id, rows in parsed.runs():
+                self._write(id, rows)
+
+    def _write(self, id: int, rows: memoryview) -> None:
         if self._staging is not None:
             self._staging.write(id, rows)
             return
@@ -71,7 +73,7 @@ class RowWriter:
         if self._sums is not None:
             self._sums.add(id, rows[:before])
         if before < len(rows):
-            self.write(deferred.start, rows[before:])
+            self._write(deferred.start, rows[before:])
 
     def finish(self, seed: int, missing_init: str, compose: Compose | None = None) -> list[str]:
         """Write all rows that are not in place yet; how each special token was set (`file`, or its init).
@@ -105,22 +107,17 @@ class RowWriter:
             self._put(row, initial_vector(missing_init, token, seed, statistics), token, missing_init)
         return inits
 
-    def _stage(self, rows: Rows, start: int, stop: int, vectors: memoryview) -> None:
-        rows.scatter(start, stop, vectors, self._staged, self._table.dim)
-
-    def _scatter(self, rows: Rows, start: int, stop: int, vectors: memoryview) -> None:
-        width, deferred = 4 * self._table.dim, self._selection.deferred
-        places = []
-        for position, id, count in rows.runs(start, stop):
-            at = position - start
+    def _scatter(self, parsed: ParsedRows) -> None:
+        deferred, places = self._selection.deferred, []
+        for at, id, count in parsed.places():
             if id < deferred.stop and deferred.start < id + count:
-                self.write(id, vectors[at * width : (at + count) * width])
+                self._write(id, parsed.slice(at, count))
             else:
                 places.append((at, self._selection.row_of(id), count))
-        self._table.write_each(places, vectors)
+        self._table.write_each(places, parsed.vectors)
 
     def _write_staged(self) -> None:
-        if not self._staged:
+        if self._staged is None:
             return
         width, rows = 4 * self._table.dim, len(self._selection)
         self._deferred = {id: bytes(self._staged[id * width : (id + 1) * width]) for id in self._selection.deferred}
@@ -128,7 +125,7 @@ class RowWriter:
         with memoryview(self._staged) as view:
             for row in range(0, rows, step):
                 self._table.write(row, view[row * width : min(row + step, rows) * width])
-        self._staged = bytearray()
+        self._staged = None
 
     def _put(self, row: int, vector: array[float], token: str, init: str) -> None:
         # A copy is as the policies of the file's rows let it be.

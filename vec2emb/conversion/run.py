@@ -16,8 +16,9 @@ from ..errors import InputError, Vec2embWarning, VocabularyError, shown
 from ..io.sources import SourceLike
 from .engine import Tally
 from .expectations import Expectations
+from .parsed_rows import discard
 from .planning import Plan
-from .reading_pass import Pass, ReadOptions, nowhere, open_pass
+from .reading_pass import Pass, ReadOptions, open_pass
 from .report import FEW, Report, announce
 from .row_report import RowReport
 from .row_writer import RowWriter, planned_inits
@@ -58,7 +59,7 @@ class Conversion(NamedTuple):
         with open_pass(source, self.read) as opened:
             _settle(opened, self.plan, self.missing)
             selection = self.plan.selection(opened.expected_rows)
-            counts, found = opened.run(selection, nowhere, fill=False)
+            counts, found = opened.run(selection, discard, fill=False)
             _refuse_missing(selection, self.missing, opened.source.label)
             report = Report(opened.source, opened.detected, counts, selection)
         report.describe_plan(self.read.dtype, self.missing, planned_inits(selection))
@@ -109,8 +110,8 @@ class Conversion(NamedTuple):
         selection = self.plan.selection(opened.expected_rows)
         row_lines.follow(selection)
         staging = writer.staging_rows() if selection.indirect else None
-        row_writer = RowWriter(writer.rows, selection, staging, self.read.policy().limit)
-        counts, found = opened.run(selection, row_writer.write, place=row_writer.place)
+        row_writer = RowWriter(writer.rows, selection, staging, opened.reader.policy.limit)
+        counts, found = opened.run(selection, row_writer.take)
         _refuse_missing(selection, self.missing, opened.source.label)
         compose, lacking = opened.composer() if self.missing == "subword" else (None, None)
         with _explained(selection, opened.source.label):

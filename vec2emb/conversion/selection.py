@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from .._kernel import Rows, TokenIndex
+from .._kernel import Block, TokenIndex
 from .._kernel.codes import State
 from ..errors import RowError, shown
 from ..options.choices import DUPLICATES, SPECIALS_AT, check_choice
@@ -140,6 +140,11 @@ class Selection:
         """vocab.txt, piece by piece."""
         return (self.index.blob(*piece) for piece in self.pieces())
 
+    @property
+    def id_shift(self) -> int | None:
+        """What to add to a line of the vocabulary that was given to get its row; None without one."""
+        return None
+
     def rows_of_file(self, from_file: set[int]) -> Iterator[tuple[int, int]]:
         """Ranges of rows that came from the file, in rising order; `from_file` are the special ids that did."""
         own = sorted(self.row_of(id) for id in from_file)
@@ -171,25 +176,25 @@ class Selection:
 
     # Selecting.
 
-    def select(self, buffer: bytearray, rows: Rows, base: int, label: str) -> tuple[int, RowError | None]:
+    def select(self, block: Block, label: str) -> tuple[int, RowError | None]:
         """Give the rows of the next block their ids and list those whose vectors are wanted.
 
         Args:
-            base: number of the block's first line.
             label: name of the file, for the error.
 
         Returns:
             How many rows are wanted, and the error for the first duplicate where duplicates are errors; the rows
             from that one on are then forgotten.
         """
-        spelled = self._lower(buffer, rows) if self.rules.lowercase else None
-        self._look_up(buffer, rows)
+        rows = block.rows
+        spelled = self._lower(block) if self.rules.lowercase else None
+        self._look_up(block)
         if spelled is None:
-            error = self._count_duplicates(buffer, rows, base, label)
+            error = self._count_duplicates(block, label)
             kept = rows.keep(self.rules.duplicates == "last")
         else:
-            kept, error = self._keep_spelled_best(buffer, rows, base, label, spelled)
-        unwanted = set(self._specials_of_file(rows, base))
+            kept, error = self._keep_spelled_best(block, label, spelled)
+        unwanted = set(self._specials_of_file(block))
         if spelled is None and self.rules.duplicates == "last":
             # A later row with a fault, where such are skipped, takes nothing from the earlier one.
             unwanted.update(row for row in rows.rows_in_state(State.SEEN) if rows.fault_of(row)[0])
@@ -197,34 +202,35 @@ class Selection:
             rows.drop(row)
         return kept - len(unwanted), error
 
-    def _look_up(self, buffer: bytearray, rows: Rows) -> None:
+    def _look_up(self, block: Block) -> None:
         if self._wanted is None:
-            self.index.add_rows(buffer, rows)
+            self.index.add_rows(block.buffer, block.rows)
         else:
-            self._wanted.find_rows(buffer, rows)
-            self.index.add_rows(buffer, rows, True)
+            self._wanted.find_rows(block.buffer, block.rows)
+            self.index.add_rows(block.buffer, block.rows, True)
 
-    def _count_duplicates(self, buffer: bytearray, rows: Rows, base: int, label: str) -> RowError | None:
+    def _count_duplicates(self, block: Block, label: str) -> RowError | None:
+        rows = block.rows
         count, first = rows.tally_state(State.SEEN)
         if self.rules.duplicates == "error":
             for row in rows.rows_in_state(State.NEW):
-                self._remember_line(rows, row, base)
+                self._remember_line(block, row)
         if not count:
             return None
         if self.rules.duplicates == "error" or self.rules.note_events:
             for row in rows.rows_in_state(State.SEEN):
-                error = self._duplicate(buffer, rows, row, base, label)
+                error = self._duplicate(block, row, label)
                 if error is not None:
                     return error
             return None
         if self.first_duplicate is None:
-            self.first_duplicate = (base + rows.place(first)[0], rows.token(buffer, first))
+            self.first_duplicate = (block.line(first), block.token(first))
         self.duplicates += count
         return None
 
-    def _duplicate(self, buffer: bytearray, rows: Rows, row: int, base: int, label: str) -> RowError | None:
+    def _duplicate(self, block: Block, row: int, label: str) -> RowError | None:
         """Count a later row of a token; where that is an error, forget the rows from it on and return the error."""
-        line, token = base + rows.place(row)[0], rows.token(buffer, row)
+        line, token = block.line(row), block.token(row)
         if self.rules.duplicates == "error":
             error = RowError(
                 "duplicate-token",
@@ -232,55 +238,53 @@ class Selection:
                 path=label,
                 line=line,
                 expected="each token once",
-                found=f"it on lines {self._lines[rows.id_of(row)]} and {line}",
+                found=f"it on lines {self._lines[block.rows.id_of(row)]} and {line}",
                 hint="--duplicates first or --duplicates last takes one of them",
             )
-            rows.truncate(row)
+            block.rows.truncate(row)
             return error
         if self.first_duplicate is None:
             self.first_duplicate = (line, token)
         self.duplicates += 1
-        self._note("duplicate", buffer, rows, row, base)
+        self._note("duplicate", block, row)
         return None
 
-    def _remember_line(self, rows: Rows, row: int, base: int) -> None:
+    def _remember_line(self, block: Block, row: int) -> None:
         """The first line of each id, which the error for a duplicate names."""
         if self.rules.duplicates == "error":
-            id = rows.id_of(row)
+            id = block.rows.id_of(row)
             if id >= len(self._lines):
                 self._lines.extend([0] * (id + 1 - len(self._lines)))
-            self._lines[id] = base + rows.place(row)[0]
+            self._lines[id] = block.line(row)
 
-    def _note(self, what: str, buffer: bytearray, rows: Rows, row: int, base: int) -> None:
+    def _note(self, what: str, block: Block, row: int) -> None:
         if self.rules.note_events:
-            self.on_event(RowEvent(what, base + rows.place(row)[0], rows.token(buffer, row)))
+            self.on_event(RowEvent(what, block.line(row), block.token(row)))
 
-    def _specials_of_file(self, rows: Rows, base: int) -> list[int]:
+    def _specials_of_file(self, block: Block) -> list[int]:
         """Note which special tokens the file has; the kept rows of those whose vector is set otherwise."""
         unwanted = []
-        for row, id in rows.below(self._special_end):
+        for row, id in block.rows.below(self._special_end):
             if id not in self.special_ids:
                 continue
             first_time = id not in self.in_file
-            self.in_file.setdefault(id, base + rows.place(row)[0])
+            self.in_file.setdefault(id, block.line(row))
             if id in self._fixed and (first_time or self.rules.duplicates == "last"):
                 unwanted.append(row)
         return unwanted
 
     # Lower-casing.
 
-    def _lower(self, buffer: bytearray, rows: Rows) -> list[bool]:
+    def _lower(self, block: Block) -> list[bool]:
         """Put lower-case tokens in place; for each row, whether the file spells it so itself."""
-        tokens = rows.tokens(buffer)
+        tokens = block.rows.tokens(block.buffer)
         lowered = [_lower(token) for token in tokens]
-        rows.set_tokens(lowered)
+        block.rows.set_tokens(lowered)
         return [a == b for a, b in zip(tokens, lowered, strict=True)]
 
-    def _keep_spelled_best(
-        self, buffer: bytearray, rows: Rows, base: int, label: str, spelled: list[bool]
-    ) -> tuple[int, RowError | None]:
+    def _keep_spelled_best(self, block: Block, label: str, spelled: list[bool]) -> tuple[int, RowError | None]:
         """Of the rows that lower-casing makes one, keep the one that the file itself spells in lower case."""
-        ids = len(self.index)
+        rows, ids = block.rows, len(self.index)
         self._spelling.extend(bytes(max(ids - len(self._spelling), 0)))
         error = None
         kept: list[int] = []
@@ -290,7 +294,7 @@ class Selection:
             id = rows.id_of(row)
             had, own = self._spelling[id], _LOWER if spelled[row] else _OTHER
             if had == own == _LOWER:
-                error = self._duplicate(buffer, rows, row, base, label)
+                error = self._duplicate(block, row, label)
                 if error is not None:
                     break
                 if self.rules.duplicates == "last":
@@ -298,11 +302,11 @@ class Selection:
             elif had < own:
                 self._spelling[id] = own
                 self.merged += had > 0
-                self._remember_line(rows, row, base)
+                self._remember_line(block, row)
                 kept.append(row)
             else:
                 self.merged += 1
-                self._note("merged", buffer, rows, row, base)
+                self._note("merged", block, row)
         rows.keep_these(kept)
         return len(kept), error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .._kernel import Rows, TokenIndex
+from .._kernel import Block, TokenIndex
 from .._kernel.codes import State
 from ..errors import VocabularyError, shown
 from ..words.special_tokens import Special
@@ -97,12 +97,16 @@ class GivenOrder(Selection):
         specials = set(self.special_ids)
         return [id for id in self.index.unmet(0) if id < self._rows and id not in specials]
 
+    @property
+    def id_shift(self) -> int:
+        return self.arrangement.shift
+
     def rows_of_file(self, from_file: set[int]) -> Iterator[tuple[int, int]]:
         others = set(self.special_ids) - from_file
         return ranges_without(sorted({*self.missing(), *others}), self._rows)
 
-    def _look_up(self, buffer: bytearray, rows: Rows) -> None:
-        self.index.find_rows(buffer, rows)
+    def _look_up(self, block: Block) -> None:
+        self.index.find_rows(block.buffer, block.rows)
 
 
 class Fallback(Selection):
@@ -204,11 +208,16 @@ class Fallback(Selection):
     def absent(self) -> list[bytes]:
         return self._absent
 
+    @property
+    def id_shift(self) -> int | None:
+        return None if self.arrangement is None else self.arrangement.shift
+
     def rows_of_file(self, from_file: set[int]) -> Iterator[tuple[int, int]]:
         return ranges_without([row for row, source in enumerate(self.sources) if source < 0], len(self.sources))
 
-    def _look_up(self, buffer: bytearray, rows: Rows) -> None:
-        self.index.find_rows(buffer, rows)
+    def _look_up(self, block: Block) -> None:
+        rows = block.rows
+        self.index.find_rows(block.buffer, rows)
         for row in rows.rows_in_state(State.NEW):
             self._order[rows.id_of(row)] = len(self._order)
 

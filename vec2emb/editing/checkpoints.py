@@ -21,6 +21,7 @@ from ..errors import InputError, OutputError, UsageError, Vec2embError, shown
 from ..io.atomic import AtomicOutput, new_file
 from ..io.filesystem import writing
 from ..positions import Float64, Matrix, facts, key_styles, resize
+from ..safetensors_files.dtypes import FLOATS, widen_bfloat16
 from ..safetensors_files.header import BITS, TensorInfo, encode_header, pieces, reading
 from .checkpoint_files import Checkpoint, Shard, open_checkpoint, read_json
 
@@ -28,7 +29,6 @@ CONFIG, TOKENIZER = "config.json", "tokenizer_config.json"
 
 Fresh = dict[str, tuple[TensorInfo, bytes]]
 
-_FLOATS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}
 _NO_LIMIT = 10**12  # tokenizers without a limit say 10^30
 _LEFT_OUT_FOLDERS = (".git", ".cache")
 # The same weights in other formats: with the old table they would contradict the new configuration.
@@ -203,27 +203,27 @@ def find_tables(source: Checkpoint, key: str | None) -> list[tuple[str, str]]:
 def load_table(shard: Shard, key: str) -> tuple[TensorInfo, Matrix]:
     """A table: float64[rows, dim] where it is bfloat16, else of its own type."""
     info = shard.header.tensors[key]
-    if info.dtype not in _FLOATS or len(info.shape) != 2:
+    if info.dtype not in FLOATS or len(info.shape) != 2:
         raise InputError(
             "not-a-table",
             f"{shown(key)} is no position table",
             path=shard.path,
-            expected=f"{', '.join(_FLOATS)} of shape [rows, dim]",
+            expected=f"{', '.join(FLOATS)} of shape [rows, dim]",
             found=f"{info.dtype} of shape {list(info.shape)}",
         )
     start = shard.header.data_start
     with reading(shard.path, shard.stamp) as descriptor:
         data = b"".join(pieces(descriptor, start + info.start, start + info.stop, path=shard.path))
-    table: Matrix = np.frombuffer(data, _FLOATS[info.dtype]).reshape(info.shape)
+    table: Matrix = np.frombuffer(data, FLOATS[info.dtype]).reshape(info.shape)
     if info.dtype == "BF16":
-        table = (table.astype("<u4") << 16).view("<f4").astype(np.float64)
+        table = widen_bfloat16(table).astype(np.float64)
     return info, table
 
 
 def _encode(table: Matrix, dtype: str) -> bytes:
     """The bytes of a table, which has the type already unless that is bfloat16."""
     if dtype != "BF16":
-        return table.astype(_FLOATS[dtype], copy=False).tobytes()
+        return table.astype(FLOATS[dtype], copy=False).tobytes()
     return bfloat16_bits(table.astype(np.float64)).tobytes()
 
 

@@ -15,6 +15,7 @@ from ..bundle.table import rows_of_source, stored_rows
 from ..bundle.training import missing_rows, rows_of_file
 from ..bundle.writer import narrowed
 from ..conversion.initialization import Statistics, initial_vector
+from ..conversion.parsed_rows import ParsedRows
 from ..conversion.reading_pass import ReadOptions, open_pass
 from ..conversion.selection import Rules
 from ..conversion.vocabulary_order import GivenOrder
@@ -79,11 +80,12 @@ class NewRows:
             comparison = _Comparison(self._bundle, self._vocab, self._sample())
             selection = GivenOrder(self._words, [], rules=rules, extra_tokens=comparison.tokens)
 
-            def take(id: int, rows: memoryview) -> None:
-                known = max(0, min(len(self._words) - id, len(rows) // (4 * dim)))
-                if known:
-                    self._file.write(len(self._specials) + id, rows[: known * 4 * dim])
-                comparison.compare(id + known - len(self._words), rows[known * 4 * dim :])
+            def take(parsed: ParsedRows) -> None:
+                for id, rows in parsed.runs():
+                    known = max(0, min(len(self._words) - id, len(rows) // (4 * dim)))
+                    if known:
+                        self._file.write(len(self._specials) + id, rows[: known * 4 * dim])
+                    comparison.compare(id + known - len(self._words), rows[known * 4 * dim :])
 
             counts, self.warnings = reading.run(selection, take)
             self.missing = [row + len(self._specials) for row in selection.missing()]

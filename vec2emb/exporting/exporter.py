@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 
@@ -12,7 +11,7 @@ from ..editing.resharding import write_shards
 from ..errors import OutputError, UsageError, shown, warn_caller
 from ..io.atomic import AtomicFile, AtomicOutput, new_file
 from ..io.compressed_output import compression_of, packed
-from ..io.filesystem import writing
+from ..io.filesystem import size_and_sha256, writing
 from ..io.progress import Progress, ProgressLike, progress_of
 from ..io.urls import local_only
 from ..options.choices import EXPORTS, REPLACE, check_choice
@@ -145,7 +144,7 @@ def _export_file(opened: Bundle, part: Part, done: Export, if_exists: str, show:
         if layout is not None:
             done.options = options_to_read(output.file, label, part, tokens_sha256, layout)
             done.read_back = True
-        done.bytes, done.sha256 = _size_and_hash(output.file)
+        done.bytes, done.sha256 = size_and_sha256(output.file)
         output.publish()
     if done.options:
         done.warnings.append(needs_options(done))
@@ -163,7 +162,7 @@ def _export_folder(
         hidden = output.hidden
         folders.write_folder(part, hidden, layout, done, normalize=normalize, card=card, show=show)
         for name in sorted(os.listdir(hidden)):
-            size, digest = _size_and_hash(os.path.join(hidden, name))
+            size, digest = size_and_sha256(os.path.join(hidden, name))
             done.files[name] = {"bytes": size, "sha256": digest}
             done.bytes += size
         for name in folders.STAYING:
@@ -179,7 +178,7 @@ def _export_shards(
 ) -> Export:
     config = write_shards(bundle, label, shard_size, if_exists, progress)
     done = Export(label, "shards", "none", config["rows"], config["dim"], 0)
-    size, digest = _size_and_hash(os.path.join(label, CONFIG))
+    size, digest = size_and_sha256(os.path.join(label, CONFIG))
     done.files = {**config["files"], CONFIG: {"bytes": size, "sha256": digest}}
     done.dtype, done.read_back = config["dtype"], True
     done.bytes, done.sha256 = sum(facts["bytes"] for facts in done.files.values()), table_sha256(config)
@@ -190,12 +189,6 @@ def _export_shards(
         f"{', but for that of positions' if larger else ''}"
     )
     return done
-
-
-def _size_and_hash(path: str) -> tuple[int, str]:
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return file.tell(), digest
 
 
 def _check_file(label: str, target: str, bundle: Bundle, if_exists: str) -> None:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import IO, Any, NamedTuple
 
+from ..conversion.parsed_rows import ParsedRows
 from ..conversion.reading_pass import ReadOptions, open_pass
 from ..conversion.selection import Selection
 from ..errors import InputError, OutputError, Vec2embWarning, shown
@@ -126,9 +127,10 @@ def needs_options(done: Export) -> Vec2embWarning:
 def _reads_back(hidden: str, part: Part, tokens_sha256: str, options: dict[str, Any]) -> bool:
     different: list[int] = []
 
-    def compare(first: int, rows: memoryview) -> None:
-        if not different and part.differs(first, rows):
-            different.append(first)
+    def compare(parsed: ParsedRows) -> None:
+        for first, rows in parsed.runs():
+            if not different and part.differs(first, rows):
+                different.append(first)
 
     with open_pass(hidden, ReadOptions(nonfinite="keep", **options)) as opened:
         if opened.detected.dim != part.dim:

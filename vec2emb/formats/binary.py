@@ -16,31 +16,30 @@ from __future__ import annotations
 
 import struct
 
-from .._kernel import Rows, check_binary, fill_binary, scan_binary
+from .._kernel import Block, Policy, scan_binary
 from .._kernel.codes import Fault
 from ..errors import InputError, RowError, SourceError, shown
 from ..io.sources import Source
 from .blocks import grow
 from .described import Detected, ReadAs
 from .faults import CODES
-from .recoding import Recoder
+from .reader import RowReader
 
 TOKEN_LIMIT = 64 << 10  # bytes; a longer token is no token
 
 
-class BinaryRecords:
-    """Cuts a source into blocks of records and reads them, in the manner of `TextRows`."""
+class BinaryRecords(RowReader):
+    """Records of Word2Vec binary."""
 
-    missing_lf = False
-
-    def __init__(self, source: Source, detected: Detected, read_as: ReadAs, block_bytes: int, dtype: str) -> None:
-        self.dim = detected.dim
+    def __init__(
+        self, source: Source, detected: Detected, read_as: ReadAs, policy: Policy, block_bytes: int, dtype: str
+    ) -> None:
+        width, big_endian = read_as.width, read_as.byte_order == "big"
+        super().__init__(
+            source.label, detected.dim, read_as, policy, dtype, width=width, big_endian=big_endian
+        )  # fmt: skip
         self._source = source
-        self._dtype = dtype
-        self._encoding = read_as.encoding
-        self._recoder = Recoder(read_as.encoding, read_as.encoding_errors)
-        self._width = read_as.width
-        self._big_endian = read_as.byte_order == "big"
+        self._width = width
         self._promised = self._left = detected.header_rows or 0  # records in all, and still to come
         self._offset = detected.skip
         self._block_bytes = max(block_bytes, 16)
@@ -48,80 +47,56 @@ class BinaryRecords:
         self._done = False
 
     def cancel(self) -> None:
-        """Let a read that waits for a slow source end; called from another thread."""
         self._source.cancel()
 
-    def read(self, buffer: bytearray, rows: Rows) -> tuple[int, int]:
-        """(size of the next block, byte of the source at which it starts); size 0 is the end. Finds its records, too.
+    def read(self, block: Block) -> bool:
+        """Read the next block and find its records; False at the end.
 
         Raises:
             SourceError: the file ends inside a record, or goes on after the last.
             RowError: no record can be found.
         """
+        buffer = block.buffer
         carry, self._carry = self._carry, b""
         size = len(carry)
         grow(buffer, max(self._block_bytes, size))
         buffer[:size] = carry
+        block.offset = self._offset
         while True:
             if not self._done and size < len(buffer):
                 with memoryview(buffer) as view:
                     size += self._source.readinto(view[size:])
                 self._done = size < len(buffer)
-            offset = self._offset
             if not self._left:
                 self._check_tail(bytes(memoryview(buffer)[:size]))
-                return 0, offset
-            most = min(self._left, size)  # a header may promise more than the kernel can count
-            used = scan_binary(buffer, size, self.dim, self._width, rows, most, not self._recoder.needed)
+                return False
+            block.size = size
+            # A header may promise more records than the kernel can count.
+            block.size = used = scan_binary(block, min(self._left, size), self.policy)
             if used:
                 self._carry = bytes(memoryview(buffer)[used:size])
-                self._left -= rows.count
+                self._left -= block.rows.count
                 self._offset += used
-                return used, offset
-            self._check_more(buffer, size, offset)
+                return True
+            self._check_more(buffer, size, self._offset)
             grow(buffer, 2 * len(buffer))
 
-    def scan(self, buffer: bytearray, size: int, rows: Rows) -> None:
-        """The records were found by `read`; their tokens may need recoding."""
-        if self._recoder.needed:
-            self._recoder.recode(buffer, rows)
-
-    def hard_fault(self, rows: Rows) -> int:
+    def hard_fault(self, block: Block) -> int:
         """The first record that shows that records do not line up, or -1."""
+        rows = block.rows
         first = rows.first_fault()
         if first < 0:
             return -1
         return next((r for r in range(first, rows.count) if rows.fault_of(r)[0] == Fault.NUL_IN_TOKEN), -1)
 
-    def check(self, buffer: bytearray, rows: Rows, nonfinite: int, unit_norm: bool, limit: float) -> None:
-        """Find the faults in the numbers of all records."""
-        check_binary(buffer, rows, self.dim, self._width, self._big_endian, nonfinite, unit_norm, limit)
-
-    def fill(
-        self,
-        buffer: bytearray,
-        rows: Rows,
-        start: int,
-        stop: int,
-        out: bytearray,
-        nonfinite: int,
-        unit_norm: bool,
-        limit: float,
-    ) -> int:
-        """Copy kept records start .. stop-1 into `out`; the first with a hard fault, or -1."""
-        return fill_binary(
-            buffer, rows, start, stop, out, self.dim, self._width, self._big_endian, nonfinite, unit_norm, limit
-        )
-
-    def error(self, buffer: bytearray, rows: Rows, row: int, base: int, offset: int) -> InputError:
-        """What is wrong with a record; `base` is the number of the block's first one, `offset` its first byte."""
-        line = rows.place(row)[0]
-        fault, start, stop = rows.fault_of(row)
-        detail = bytes(buffer[start:stop])
-        place = {"path": self._source.label, "record": base + line, "offset": offset + start}
+    def error(self, block: Block, row: int) -> InputError:
+        record = block.line(row)
+        fault, start, stop = block.rows.fault_of(row)
+        detail = bytes(block.buffer[start:stop])
+        place = {"path": self._label, "record": record, "offset": block.offset + start}
         skip = "--bad-rows skip leaves such records out"
         if fault == Fault.NUL_IN_TOKEN:
-            return self._misaligned(base + line, offset + start, detail)
+            return self._misaligned(record, block.offset + start, detail)
         if fault == Fault.EMPTY_TOKEN:
             return RowError(CODES[Fault(fault)], "the record has an empty token", hint=skip, **place)  # type: ignore[arg-type]
         if fault == Fault.INVALID_UTF8:
@@ -135,7 +110,7 @@ class BinaryRecords:
         letter = {2: "e", 4: "f", 8: "d"}[self._width]
         found = None
         if len(detail) == self._width:
-            found = str(struct.unpack(("<", ">")[self._big_endian] + letter, detail)[0])
+            found = str(struct.unpack(("<", ">")[block.big_endian] + letter, detail)[0])
         if fault == Fault.OUT_OF_RANGE:
             what = f"a value does not fit {self._dtype}"
             return RowError(CODES[Fault(fault)], what, found=found, hint=skip, **place)  # type: ignore[arg-type]
@@ -152,7 +127,7 @@ class BinaryRecords:
         return RowError(
             "binary-misaligned",
             "the records do not line up",
-            path=self._source.label,
+            path=self._label,
             record=record,
             offset=offset,
             expected="a token",
@@ -173,7 +148,7 @@ class BinaryRecords:
             raise SourceError(
                 "binary-cut",
                 "the file ends inside a record" if size else "the file ends before its last record",
-                path=self._source.label,
+                path=self._label,
                 record=self._record_number(),
                 offset=offset,
                 expected=f"{self._left} more record{'s' if self._left > 1 else ''}",
@@ -191,7 +166,7 @@ class BinaryRecords:
         raise SourceError(
             "binary-trailing-bytes",
             "the file goes on after the last record that its header promises",
-            path=self._source.label,
+            path=self._label,
             offset=self._offset,
             expected=f"{self._promised} records",
             found="more bytes",

@@ -47,6 +47,11 @@ class ReadAs(NamedTuple):
         return self._replace(encoding=check_encoding(self.encoding, self.encoding_errors))
 
     @property
+    def utf8(self) -> bool:
+        """Whether tokens must be UTF-8, as the kernel checks; otherwise they are decoded by a `Recoder`."""
+        return self.encoding in ("utf-8", "utf-8-sig") and self.encoding_errors == "error"
+
+    @property
     def width(self) -> int:
         """Bytes of one value of Word2Vec binary."""
         return WIDTHS[self.binary_dtype or "float32"]

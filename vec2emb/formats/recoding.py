@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 
-from .._kernel import Rows
+from .._kernel import Block
 from .._kernel.codes import Fault, Note
 from ..errors import UsageError
 from ..options.choices import ENCODING_ERRORS, check_choice
@@ -52,12 +52,12 @@ class Recoder:
     def __init__(self, encoding: str, errors: str) -> None:
         self._encoding = encoding
         self._handler = ENCODING_ERRORS[errors]
-        self.needed = encoding not in ("utf-8", "utf-8-sig") or errors != "error"
 
-    def recode(self, buffer: bytearray, rows: Rows) -> None:
+    def recode(self, block: Block) -> None:
         """Put UTF-8 tokens in place; tokens that cannot be decoded get a fault or, as asked for, lose bytes."""
+        rows = block.rows
         recoded: list[bytes] = []
-        for row, token in enumerate(rows.tokens(buffer)):
+        for row, token in enumerate(rows.tokens(block.buffer)):
             try:
                 text = token.decode(self._encoding)
             except UnicodeDecodeError:

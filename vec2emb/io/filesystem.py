@@ -122,6 +122,12 @@ def sha256_of(descriptor: int) -> str:
     return digest.hexdigest()
 
 
+def size_and_sha256(path: str) -> tuple[int, str]:
+    """Bytes and SHA-256 of a file."""
+    with open(path, "rb", buffering=0) as file:
+        return os.fstat(file.fileno()).st_size, sha256_of(file.fileno())
+
+
 def identity(file: int | str) -> tuple[int, int, int, int]:
     """Which file is open, or stands at a path, and in which state it is."""
     status = os.stat(file)

@@ -38,6 +38,12 @@ class HasVectors(Protocol):
 
 SourceLike = Pathish | BinaryIO | HasVectors | tuple[Any, Iterable[str]]  # the last is (vectors, words)
 
+
+def is_open_file(where: object) -> bool:
+    """Whether an object can be read like a file."""
+    return callable(getattr(where, "read", None))
+
+
 _PIECE = 1 << 20  # bytes read at a time for a checksum
 _WAIT = 100  # milliseconds at most until a read that waits for a slow writer notices that nobody wants it any more
 
@@ -380,7 +386,7 @@ def _open_raw(where: Any) -> Source:
     if isinstance(where, bytes):
         raise UsageError("source-type", "a source is a path or an open binary file, not bytes", hint="use io.BytesIO")
     if not isinstance(where, str | os.PathLike):
-        if not hasattr(where, "read"):
+        if not is_open_file(where):
             raise UsageError("source-type", "a source is a path or an open binary file", found=type(where).__name__)
         try:
             in_text_mode = isinstance(where.read(0), str)

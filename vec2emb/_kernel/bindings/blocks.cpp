@@ -21,50 +21,84 @@ Bytes block_of(const Buffer& data, Size size) {
 }
 
 std::size_t width_of(Size width) {
-    if (width != 2 && width != 4 && width != 8) {
-        throw std::invalid_argument("width is " + std::to_string(width) + ", expected 2, 4 or 8");
+    if (width != 0 && width != 2 && width != 4 && width != 8) {
+        throw std::invalid_argument("width is " + std::to_string(width) + ", expected 0, 2, 4 or 8");
     }
     return static_cast<std::size_t>(width);
 }
 
-Nonfinite policy_of(Size policy) {
+Nonfinite nonfinite_of(Size policy) {
     if (policy < 0 || policy > 2) throw std::invalid_argument("nonfinite is " + std::to_string(policy));
     return static_cast<Nonfinite>(policy);
 }
 
-Values values_of(Size dim, Size nonfinite, bool unit_norm, double limit) {
-    return {positive(dim, "dim"), policy_of(nonfinite), unit_norm, limit};
+Values values_of(const PyBlock& block, const PyPolicy& policy) {
+    return {block.dim, policy.nonfinite, policy.unit_norm, policy.limit};
 }
 
-void scan_text(nb::handle data, Size size, Size dim, PyRows& rows, bool utf8) {
-    const Buffer buffer(data);
-    const Bytes text = block_of(buffer, size);
-    check_whole_lines(text);
-    const std::size_t width = positive(dim, "dim");
-    const Turn turn(rows);
+// Where the values of a block's rows are.
+nb::handle vectors_of(const PyBlock& block) { return block.vectors.is_none() ? block.buffer : block.vectors; }
+
+void check_has_records(const PyBlock& block) {
+    if (!block.width) throw std::invalid_argument("expected a block with values of 2, 4 or 8 bytes, not one of text");
+}
+
+// What `find(bytes)` gives for the bytes of a block, called without the GIL.
+template <class Find>
+auto scan(PyBlock& block, Find find) {
+    const Buffer buffer(block.buffer);
+    const Bytes bytes = block_of(buffer, block.size);
+    const Turn turn(block.rows);
     const nb::gil_scoped_release release;
-    loops()->scan_text(text, width, rows, utf8);
+    return find(bytes);
 }
 
-Size fill_text(nb::handle data, PyRows& rows, Size start, Size stop, nb::handle out, Size dim, Size nonfinite,
-               bool unit_norm, double limit) {
-    const Values values = values_of(dim, nonfinite, unit_norm, limit);
-    const Buffer buffer(data);
+void scan_lines(PyBlock& block, const PyPolicy& policy) {
+    scan(block, [&](Bytes text) {
+        check_whole_lines(text);
+        loops()->scan_text(text, block.dim, block.rows, policy.utf8);
+    });
+}
+
+std::size_t scan_records(PyBlock& block, Size limit, const PyPolicy& policy) {
+    check_has_records(block);
+    return scan(block, [&](Bytes bytes) {
+        return scan_binary(bytes, block.dim, block.width, block.rows, limit, policy.utf8);
+    });
+}
+
+void scan_words(PyBlock& block, const PyPolicy& policy) {
+    check_has_records(block);
+    scan(block, [&](Bytes bytes) { scan_tokens(bytes, block.dim, block.width, block.rows, policy.utf8); });
+}
+
+Size fill(PyBlock& block, Size start, Size stop, nb::handle out, const PyPolicy& policy) {
+    const Values values = values_of(block, policy);
+    const std::size_t width = block.width;
+    const bool big_endian = block.big_endian;
+    const Buffer buffer(vectors_of(block));
     const Output output(out);
-    const Turn turn(rows);
-    check_kept(rows, start, stop, output.size(), values.dim);
-    check_rows_within(rows, buffer.bytes());
+    const Turn turn(block.rows);
+    check_kept(block.rows, start, stop, output.size(), values.dim);
+    if (!width) check_rows_within(block.rows, buffer.bytes());
     const nb::gil_scoped_release release;
-    return loops()->fill_text(buffer.bytes(), rows, start, stop, output.data(), values);
+    return width ? fill_binary(buffer.bytes(), block.rows, start, stop, output.data(), values, width, big_endian)
+                 : loops()->fill_text(buffer.bytes(), block.rows, start, stop, output.data(), values);
 }
 
-void check_text(nb::handle data, PyRows& rows, Size dim, Size nonfinite, bool unit_norm, double limit) {
-    const Values values = values_of(dim, nonfinite, unit_norm, limit);
-    const Buffer buffer(data);
-    const Turn turn(rows);
-    check_rows_within(rows, buffer.bytes());
+void check(PyBlock& block, const PyPolicy& policy) {
+    const Values values = values_of(block, policy);
+    const std::size_t width = block.width;
+    const bool big_endian = block.big_endian;
+    const Buffer buffer(vectors_of(block));
+    const Turn turn(block.rows);
+    if (!width) check_rows_within(block.rows, buffer.bytes());
     const nb::gil_scoped_release release;
-    loops()->check_text(buffer.bytes(), rows, values);
+    if (width) {
+        check_binary(buffer.bytes(), block.rows, values, width, big_endian);
+    } else {
+        loops()->check_text(buffer.bytes(), block.rows, values);
+    }
 }
 
 std::vector<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>> profile(nb::handle data, Size size,
@@ -77,46 +111,6 @@ std::vector<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>> prof
         found.emplace_back(row.start, row.end, row.fields, row.numerals);
     }
     return found;
-}
-
-std::size_t scan_records(nb::handle data, Size size, Size dim, Size width, PyRows& rows, Size limit, bool utf8) {
-    const Buffer buffer(data);
-    const Bytes block = block_of(buffer, size);
-    const std::size_t values = positive(dim, "dim"), bytes = width_of(width);
-    const Turn turn(rows);
-    const nb::gil_scoped_release release;
-    return scan_binary(block, values, bytes, rows, limit, utf8);
-}
-
-void scan_words(nb::handle data, Size size, Size dim, Size width, PyRows& rows, bool utf8) {
-    const Buffer buffer(data);
-    const Bytes block = block_of(buffer, size);
-    const std::size_t values = positive(dim, "dim"), bytes = width_of(width);
-    const Turn turn(rows);
-    const nb::gil_scoped_release release;
-    scan_tokens(block, values, bytes, rows, utf8);
-}
-
-Size fill_records(nb::handle data, PyRows& rows, Size start, Size stop, nb::handle out, Size dim, Size width,
-                  bool big_endian, Size nonfinite, bool unit_norm, double limit) {
-    const Values values = values_of(dim, nonfinite, unit_norm, limit);
-    const std::size_t bytes = width_of(width);
-    const Buffer buffer(data);
-    const Output output(out);
-    const Turn turn(rows);
-    check_kept(rows, start, stop, output.size(), values.dim);
-    const nb::gil_scoped_release release;
-    return fill_binary(buffer.bytes(), rows, start, stop, output.data(), values, bytes, big_endian);
-}
-
-void check_records(nb::handle data, PyRows& rows, Size dim, Size width, bool big_endian, Size nonfinite,
-                   bool unit_norm, double limit) {
-    const Values values = values_of(dim, nonfinite, unit_norm, limit);
-    const std::size_t bytes = width_of(width);
-    const Buffer buffer(data);
-    const Turn turn(rows);
-    const nb::gil_scoped_release release;
-    check_binary(buffer.bytes(), rows, values, bytes, big_endian);
 }
 
 // float64[dim] for float32[n, dim].
@@ -169,17 +163,55 @@ nb::bytes format(nb::handle tokens, nb::handle rows, Size dim) {
 }  // namespace
 
 void bind_blocks(nb::module_& m) {
-    m.def("scan_text", &scan_text, "data"_a, "size"_a, "dim"_a, "rows"_a, "utf8"_a = true);
-    m.def("fill_text", &fill_text, "data"_a, "rows"_a, "start"_a, "stop"_a, "out"_a, "dim"_a, "nonfinite"_a,
-          "unit_norm"_a, "limit"_a);
-    m.def("check_text", &check_text, "data"_a, "rows"_a, "dim"_a, "nonfinite"_a, "unit_norm"_a, "limit"_a);
+    nb::class_<PyPolicy>(m, "Policy")
+        .def("__init__", [](PyPolicy* self, Size nonfinite, bool unit_norm, double limit, bool skip_bad_rows, bool utf8) {
+            new (self) PyPolicy{nonfinite_of(nonfinite), unit_norm, limit, skip_bad_rows, utf8};
+        }, "nonfinite"_a = 0, "unit_norm"_a = false, "limit"_a = std::numeric_limits<double>::infinity(),
+             "skip_bad_rows"_a = false, "utf8"_a = true)
+        .def_prop_ro("nonfinite", [](const PyPolicy& policy) { return static_cast<int>(policy.nonfinite); })
+        .def_ro("unit_norm", &PyPolicy::unit_norm)
+        .def_ro("limit", &PyPolicy::limit)
+        .def_ro("skip_bad_rows", &PyPolicy::skip_bad_rows)
+        .def_ro("utf8", &PyPolicy::utf8);
+    nb::class_<PyBlock>(m, "Block")
+        .def("__init__", [](PyBlock* self, Size dim, Size width, bool big_endian, nb::object buffer) {
+            const std::size_t columns = positive(dim, "dim"), bytes = width_of(width);
+            if (buffer.is_none()) {
+                buffer = nb::steal(PyByteArray_FromStringAndSize("", 0));
+                if (!buffer.is_valid()) throw nb::python_error();
+            }
+            const auto size = static_cast<Size>(Buffer(buffer).size());
+            new (self) PyBlock{columns, bytes, big_endian, buffer};
+            self->size = size;
+        }, "dim"_a, "width"_a = 0, "big_endian"_a = false, "buffer"_a = nb::none())
+        .def_ro("dim", &PyBlock::dim)
+        .def_ro("width", &PyBlock::width)
+        .def_ro("big_endian", &PyBlock::big_endian)
+        .def_ro("buffer", &PyBlock::buffer)
+        .def_ro("vectors", &PyBlock::vectors)
+        .def_rw("size", &PyBlock::size)
+        .def_rw("offset", &PyBlock::offset)
+        .def_rw("base", &PyBlock::base)
+        .def_prop_ro("rows", [](PyBlock& block) -> PyRows& { return block.rows; }, nb::rv_policy::reference_internal)
+        .def("set_vectors", [](PyBlock& block, nb::object vectors, bool big_endian) {
+            block.vectors = vectors;
+            block.big_endian = big_endian;
+        }, "vectors"_a.none(), "big_endian"_a = false)
+        .def("token", [](const PyBlock& block, Size row) {
+            const Buffer buffer(block.buffer);
+            const Turn turn(block.rows);
+            return to_bytes(block.rows.token(buffer.bytes(), item(row, block.rows.count())));
+        }, "row"_a)
+        .def("line", [](const PyBlock& block, Size row) {
+            const Turn turn(block.rows);
+            return block.base + Size{block.rows.rows[item(row, block.rows.count())].line};
+        }, "row"_a);
+    m.def("scan_text", &scan_lines, "block"_a, "policy"_a);
+    m.def("scan_binary", &scan_records, "block"_a, "limit"_a, "policy"_a);
+    m.def("scan_tokens", &scan_words, "block"_a, "policy"_a);
+    m.def("fill", &fill, "block"_a, "start"_a, "stop"_a, "out"_a, "policy"_a);
+    m.def("check", &check, "block"_a, "policy"_a);
     m.def("profile_text", &profile, "data"_a, "size"_a, "limit"_a);
-    m.def("scan_binary", &scan_records, "data"_a, "size"_a, "dim"_a, "width"_a, "rows"_a, "limit"_a, "utf8"_a = true);
-    m.def("scan_tokens", &scan_words, "data"_a, "size"_a, "dim"_a, "width"_a, "rows"_a, "utf8"_a = true);
-    m.def("fill_binary", &fill_records, "data"_a, "rows"_a, "start"_a, "stop"_a, "out"_a, "dim"_a, "width"_a,
-          "big_endian"_a, "nonfinite"_a, "unit_norm"_a, "limit"_a);
-    m.def("check_binary", &check_records, "data"_a, "rows"_a, "dim"_a, "width"_a, "big_endian"_a, "nonfinite"_a,
-          "unit_norm"_a, "limit"_a);
     m.def("add_rows", &add, "sums"_a, "rows"_a, "dim"_a);
     m.def("add_square_deviations", &add_squares, "sums"_a, "means"_a, "rows"_a, "dim"_a);
     m.def("cast_rows", &cast, "source"_a, "out"_a, "kind"_a);

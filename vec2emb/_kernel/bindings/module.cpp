@@ -68,7 +68,7 @@ NB_MODULE(_native, m) {
     bind_tokens(m);
     bind_counting(m);
     bind_blocks(m);
-    m.attr("codes") = codes();
+    m.attr("_codes") = codes();
     m.def("set_simd", &set_simd, "name"_a);
     m.def("simd", [] { return vec2emb::loops()->name; });
 }

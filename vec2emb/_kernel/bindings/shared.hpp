@@ -76,6 +76,25 @@ struct PyIndex : TokenIndex, Shared {
 
 struct PyCounter : TokenCounter, Shared {};
 
+// What is done about odd tokens, rows and values; made once a pass.
+struct PyPolicy {
+    Nonfinite nonfinite;
+    bool unit_norm;
+    double limit;
+    bool skip_bad_rows;
+    bool utf8;
+};
+
+// A piece of a source and the rows in it. Attributes are read and written with the GIL held; `rows` has turns.
+struct PyBlock {
+    const std::size_t dim, width;  // width 0: text
+    bool big_endian;
+    nb::object buffer;
+    nb::object vectors = nb::none();  // values that are not in the buffer, or None
+    Size size = 0, offset = 0, base = 1;
+    PyRows rows;
+};
+
 inline nb::bytes to_bytes(Bytes bytes) { return nb::bytes(bytes.data(), bytes.size()); }
 
 inline Bytes view_of(const nb::bytes& bytes) { return {static_cast<const char*>(bytes.data()), bytes.size()}; }

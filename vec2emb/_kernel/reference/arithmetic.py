@@ -7,7 +7,7 @@ import struct
 from array import array
 
 from ..codes import Cast
-from .text import Bytes
+from .blocks import Bytes
 
 
 def add_rows(sums: bytearray | memoryview, rows: Bytes, dim: int) -> int:

@@ -11,15 +11,15 @@ import struct
 from array import array
 
 from ..codes import Fault, Nonfinite, Note
+from .blocks import Block, Policy
 from .numbers import to_float32
-from .rows import Rows
-from .text import LF, Bytes, finished
+from .text import LF, finished
 
 _LETTER = {2: "e", 4: "f", 8: "d"}
 
 
-def scan_binary(data: Bytes, size: int, dim: int, width: int, rows: Rows, limit: int, utf8: bool = True) -> int:
-    """Find whole records in data[:size], at most `limit`; `width` is the bytes of one value (2, 4 or 8).
+def scan_binary(block: Block, limit: int, policy: Policy) -> int:
+    """Find the whole records of a block, at most `limit`.
 
     `line` counts records here. A record that is not whole is left for the next block.
 
@@ -27,101 +27,60 @@ def scan_binary(data: Bytes, size: int, dim: int, width: int, rows: Rows, limit:
         The bytes that the whole records take.
 
     Raises:
-        ValueError: data[:size] is longer than `data`, or dim or width is not possible.
+        ValueError: the block is longer than its buffer, or is one of text.
     """
-    if not 0 <= size <= len(data) or dim < 1 or width not in _LETTER:
-        raise ValueError("a block must lie within its buffer, dim be positive and width be 2, 4 or 8")
+    data, size, rows, values_size = block.buffer, block.size, block.rows, block.dim * block.width
+    if not 0 <= size <= len(data) or not block.width:
+        raise ValueError("a block of records must lie within its buffer and have values of 2, 4 or 8 bytes")
     rows.clear()
     at = 0
     while rows.count < limit and at < size:
         start = at + 1 if data[at] == LF else at
         space = bytes(data[start:size]).find(b" ")
         values = start + space + 1
-        if space < 0 or values + dim * width > size:
+        if space < 0 or values + values_size > size:
             break
-        row = rows._add(rows.lines, start, values + dim * width, (start, values - 1), values)
+        row = rows._add(rows.lines, start, values + values_size, (start, values - 1), values)
         rows.lines += 1
         token = bytes(data[start : values - 1])
         if not token:
             rows._blame(row, Fault.EMPTY_TOKEN, start, values)
         elif b"\0" in token or b"\n" in token:  # no token has these: the records do not line up
             rows._blame(row, Fault.NUL_IN_TOKEN, start, values - 1)
-        elif utf8 and not _is_utf8(token):
+        elif policy.utf8 and not _is_utf8(token):
             rows._blame(row, Fault.INVALID_UTF8, start, values - 1)
         elif b"\r" in token:
             rows._remark(row, Note.CR_IN_TOKEN)
-        at = values + dim * width
+        at = values + values_size
     return at
 
 
-def scan_tokens(data: Bytes, size: int, dim: int, width: int, rows: Rows, utf8: bool = True) -> None:
-    """Find the tokens in data[:size], each ended by LF, whose vectors are the rows of a matrix that stands elsewhere.
+def scan_tokens(block: Block, policy: Policy) -> None:
+    """Find the tokens of a block, each ended by LF, whose vectors are the rows of a matrix: see `Block.set_vectors`.
 
-    `fill_binary` and `check_binary` take that matrix, [n, dim] of values of `width` bytes, for their data; rows of it
-    that are not kept are not looked at.
+    Rows of the matrix that are not kept are not looked at.
 
     Raises:
-        ValueError: data[:size] is longer than `data` or ends inside a token, or dim or width is not possible.
+        ValueError: the block is longer than its buffer, ends inside a token, or is one of text.
     """
-    if not 0 <= size <= len(data) or dim < 1 or width not in _LETTER or (size and data[size - 1] != LF):
-        raise ValueError("a block must end with LF and lie within its buffer, dim be positive and width be 2, 4 or 8")
+    data, size, rows = block.buffer, block.size, block.rows
+    if not 0 <= size <= len(data) or not block.width or (size and data[size - 1] != LF):
+        raise ValueError("a block must end with LF, lie within its buffer and have values of 2, 4 or 8 bytes")
     rows.clear()
     start = 0
     for token in bytes(data[:size]).split(b"\n")[:-1]:
         end = start + len(token)
-        row = rows._add(rows.lines, start, end, (start, end), rows.count * dim * width)
+        row = rows._add(rows.lines, start, end, (start, end), rows.count * block.dim * block.width)
         rows.lines += 1
         if not token:
             rows._blame(row, Fault.EMPTY_TOKEN, start, end)
         elif b"\0" in token:
             rows._blame(row, Fault.NUL_IN_TOKEN, start, end)
-        elif utf8 and not _is_utf8(token):
+        elif policy.utf8 and not _is_utf8(token):
             rows._blame(row, Fault.INVALID_UTF8, start, end)
         elif b"\r" in token:
             rows._remark(row, Note.CR_IN_TOKEN)
         start = end + 1
-
-
-def fill_binary(
-    data: Bytes,
-    rows: Rows,
-    start: int,
-    stop: int,
-    out: bytearray | memoryview,
-    dim: int,
-    width: int,
-    big_endian: bool,
-    nonfinite: int,
-    unit_norm: bool,
-    limit: float,
-) -> int:
-    """Copy the vectors of kept[start:stop] into `out` as float32[stop - start, dim]; as `fill_text`.
-
-    float64 values are rounded to the nearest float32, float16 values widened; a finite value that rounds to
-    infinity is out of range.
-    """
-    if not 0 <= start <= stop <= len(rows.kept) or memoryview(out).nbytes < (stop - start) * dim * 4:
-        raise ValueError("the rows asked for do not fit")
-    target = memoryview(out).cast("B").cast("f")
-    for position in range(start, stop):
-        row = rows.kept[position]
-        vector = _read_row(data, rows, row, dim, width, big_endian, nonfinite, unit_norm, limit)
-        if vector is None:
-            if rows.fault[row] != Fault.NONFINITE_VALUE:
-                return position
-            continue
-        place = (position - start) * dim
-        target[place : place + dim] = vector
-    return -1
-
-
-def check_binary(
-    data: Bytes, rows: Rows, dim: int, width: int, big_endian: bool, nonfinite: int, unit_norm: bool, limit: float
-) -> None:
-    """Read every record that has no fault yet, only to learn whether it has one."""
-    for row in range(rows.count):
-        if not rows.fault[row]:
-            _read_row(data, rows, row, dim, width, big_endian, nonfinite, unit_norm, limit)
 
 
 def _is_utf8(token: bytes) -> bool:
@@ -132,19 +91,15 @@ def _is_utf8(token: bytes) -> bool:
     return True
 
 
-def _read_row(
-    data: Bytes,
-    rows: Rows,
-    row: int,
-    dim: int,
-    width: int,
-    big_endian: bool,
-    nonfinite: int,
-    unit_norm: bool,
-    limit: float,
-) -> array[float] | None:
-    """The vector of a record, or None after marking its fault."""
-    layout = f"{'>' if big_endian else '<'}{dim}{_LETTER[width]}"
+def read_record(block: Block, row: int, policy: Policy) -> array[float] | None:
+    """The vector of a record, or None after marking its fault.
+
+    float64 values are rounded to the nearest float32, float16 values widened; a finite value that rounds to
+    infinity is out of range.
+    """
+    rows, width = block.rows, block.width
+    data = block.buffer if block.vectors is None else block.vectors
+    layout = f"{'>' if block.big_endian else '<'}{block.dim}{_LETTER[width]}"
     vector = array("f")
     odd: tuple[int, int] | None = None
     at = rows.values[row]
@@ -155,8 +110,8 @@ def _read_row(
             return None
         if not math.isfinite(value):
             odd = odd or (at, at + width)
-            if nonfinite == Nonfinite.ZERO:
+            if policy.nonfinite == Nonfinite.ZERO:
                 value = 0.0
         vector.append(value)
         at += width
-    return finished(vector, rows, row, odd, nonfinite, unit_norm, limit)
+    return finished(vector, rows, row, odd, policy)

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
-from .text import Bytes
+from .blocks import Bytes
 
 
 class TokenCounter:

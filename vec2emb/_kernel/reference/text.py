@@ -13,25 +13,21 @@ from array import array
 
 from ..codes import ROW_IS_SEPARATED_BY as SEPARATORS
 from ..codes import Fault, Nonfinite, Note
+from .blocks import Block, Bytes, Policy
 from .numbers import is_numeral, parse, to_float32
 from .rows import Rows
-
-Bytes = bytes | bytearray | memoryview
 
 LF, CR = 0x0A, 0x0D
 
 
-def scan_text(data: Bytes, size: int, dim: int, rows: Rows, utf8: bool = True) -> None:
-    """Find the rows of data[:size], which ends with LF, and where their tokens and values stand.
-
-    No number is parsed. With `utf8` false the tokens' encoding is somebody else's to check.
+def scan_text(block: Block, policy: Policy) -> None:
+    """Find the rows of a block, which ends with LF, and where their tokens and values are. No number is parsed.
 
     Raises:
-        ValueError: data[:size] is longer than `data` or does not end with LF, or `dim` is below 1.
+        ValueError: the block is longer than its buffer or does not end with LF.
     """
-    text = _whole_lines(data, size)
-    if dim < 1:
-        raise ValueError(f"dim is {dim}, expected at least 1")
+    size, rows = block.size, block.rows
+    text = _whole_lines(block.buffer, size)
     rows.clear()
     start = 0
     while start < size:
@@ -44,54 +40,9 @@ def scan_text(data: Bytes, size: int, dim: int, rows: Rows, utf8: bool = True) -
         else:
             rows.blank_inside += rows.blank_after
             rows.blank_after = 0
-            _scan_row(text, start, end, dim, rows, utf8)
+            _scan_row(text, start, end, block.dim, rows, policy.utf8)
         rows.lines += 1
         start = stop + 1
-
-
-def fill_text(
-    data: Bytes,
-    rows: Rows,
-    start: int,
-    stop: int,
-    out: bytearray | memoryview,
-    dim: int,
-    nonfinite: int,
-    unit_norm: bool,
-    limit: float,
-) -> int:
-    """Parse the vectors of kept[start:stop] into `out`, float32[stop - start, dim], native byte order.
-
-    Rows in which nothing but a non-finite value is wrong are marked and passed over, so that they can be
-    counted; at any other fault filling stops. Values beyond `limit` in magnitude, after normalising, are
-    out of range.
-
-    Returns:
-        The position in `kept` of the first row with another fault, or -1.
-
-    Raises:
-        ValueError: `out` is too small, or the range does not lie within the kept rows.
-    """
-    if not 0 <= start <= stop <= len(rows.kept) or memoryview(out).nbytes < (stop - start) * dim * 4:
-        raise ValueError("the rows asked for do not fit")
-    target = memoryview(out).cast("B").cast("f")
-    for position in range(start, stop):
-        row = rows.kept[position]
-        vector = _parse_row(data, rows, row, dim, nonfinite, unit_norm, limit)
-        if vector is None:
-            if rows.fault[row] != Fault.NONFINITE_VALUE:
-                return position
-            continue
-        place = (position - start) * dim
-        target[place : place + dim] = vector
-    return -1
-
-
-def check_text(data: Bytes, rows: Rows, dim: int, nonfinite: int, unit_norm: bool, limit: float) -> None:
-    """Parse every row that has no fault yet, only to learn whether it has one."""
-    for row in range(rows.count):
-        if not rows.fault[row]:
-            _parse_row(data, rows, row, dim, nonfinite, unit_norm, limit)
 
 
 def profile_text(data: Bytes, size: int, limit: int) -> list[tuple[int, int, int, int]]:
@@ -174,14 +125,13 @@ def _look_at_token(text: bytes, start: int, end: int, row: int, rows: Rows, utf8
         rows._remark(row, Note.NUMERAL_ENDED_TOKEN)
 
 
-def _parse_row(
-    data: Bytes, rows: Rows, row: int, dim: int, nonfinite: int, unit_norm: bool, limit: float
-) -> array[float] | None:
-    """The vector of a row, or None after marking its fault."""
+def parse_row(block: Block, row: int, policy: Policy) -> array[float] | None:
+    """The vector of a row of text, or None after marking its fault."""
+    data, rows = block.buffer, block.rows
     vector = array("f")
     at, end = rows.values[row], rows.end[row]
     odd: tuple[int, int] | None = None
-    for _ in range(dim):
+    for _ in range(block.dim):
         while data[at] in SEPARATORS:
             at += 1
         stop = at
@@ -197,34 +147,25 @@ def _parse_row(
             return None
         if not math.isfinite(value):
             odd = odd or (at, stop)
-            if nonfinite == Nonfinite.ZERO:
+            if policy.nonfinite == Nonfinite.ZERO:
                 value = 0.0
         vector.append(value)
         at = stop
-    return finished(vector, rows, row, odd, nonfinite, unit_norm, limit)
+    return finished(vector, rows, row, odd, policy)
 
 
 def finished(
-    vector: array[float],
-    rows: Rows,
-    row: int,
-    odd: tuple[int, int] | None,
-    nonfinite: int,
-    unit_norm: bool,
-    limit: float,
+    vector: array[float], rows: Rows, row: int, odd: tuple[int, int] | None, policy: Policy
 ) -> array[float] | None:
-    """The vector as it is to be stored; or None, after marking the row's fault.
-
-    `odd` is where its first value that is not finite stands.
-    """
+    """The vector as it is stored; or None, after marking the row's fault. `odd`: its first value that is not finite."""
     if odd:
         rows._remark(row, Note.NONFINITE)
-        if nonfinite == Nonfinite.ERROR:
+        if policy.nonfinite == Nonfinite.ERROR:
             rows._blame(row, Fault.NONFINITE_VALUE, *odd)
             return None
-    if unit_norm:
+    if policy.unit_norm:
         normalise(vector)
-    if any(abs(value) > limit and math.isfinite(value) for value in vector):
+    if any(abs(value) > policy.limit and math.isfinite(value) for value in vector):
         rows._blame(row, Fault.OUT_OF_RANGE, rows.values[row], rows.end[row])
         return None
     return vector

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..codes import State
+from .blocks import Bytes
 from .rows import Rows
-from .text import Bytes
 
 
 class TokenIndex:

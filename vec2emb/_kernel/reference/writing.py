@@ -7,8 +7,8 @@ import struct
 from array import array
 from fractions import Fraction
 
+from .blocks import Bytes
 from .numbers import to_float32
-from .text import Bytes
 
 
 def format_rows(tokens: Bytes, rows: Bytes, dim: int) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...bundle.reader import open_bundle
+from ...safetensors_files.dtypes import FLOATS, widen_bfloat16
 from .arrays import Lines, pieces_of
 from .source import MatrixSource
 
@@ -61,11 +62,9 @@ class BundleSource(MatrixSource):
         if self._used > _MAPPED:
             self._used = 0
             self._bundle.release()
-        kind = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}[self._bundle.tensor.dtype]
-        block: NDArray[Any] = np.frombuffer(stored, kind).reshape(count, self.dim)
-        if kind == "<u2":  # bfloat16 is the upper half of a float32
-            block = (block.astype(np.uint32) << 16).view(np.float32)
-        return block
+        dtype = self._bundle.tensor.dtype
+        block = np.frombuffer(stored, FLOATS[dtype]).reshape(count, self.dim)
+        return widen_bfloat16(block) if dtype == "BF16" else block
 
     def _verify(self) -> None:
         self._bundle.check_sum()

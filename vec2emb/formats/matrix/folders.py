@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import FormatError, InputError, shown
+from ...safetensors_files.dtypes import FLOATS, widen_bfloat16
 from ...safetensors_files.header import TensorInfo, read_header, stamp
 from ...words.vocabulary import Vocabulary
 from ...words.word_list import WordList, read_words
@@ -32,8 +33,7 @@ _MODEL, _TOKENIZER, _MODULES = "model.safetensors", "tokenizer.json", "modules.j
 _WORDS = "whitespacetokenizer_config.json"
 _KEYS = ("embedding.weight", "embeddings", "emb_layer.weight")
 _STATIC = {"StaticEmbedding": _TOKENIZER, "WordEmbeddings": _WORDS}  # module: where its words are
-_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "|i1", "U8": "|u1", "I16": "<i2", "I32": "<i4",
-          "I64": "<i8"}  # fmt: skip
+_TYPES = {**FLOATS, "I8": "|i1", "U8": "|u1", "I16": "<i2", "I32": "<i4", "I64": "<i8"}
 
 
 class _Parts(NamedTuple):
@@ -131,9 +131,7 @@ class FolderSource(MatrixSource):
         return weighted
 
     def _widened(self, block: NDArray[Any]) -> NDArray[Any]:
-        import numpy as np
-
-        return (block.astype(np.uint32) << 16).view(np.float32) if self._bfloat16 else block
+        return widen_bfloat16(block) if self._bfloat16 else block
 
     def _array(self, tensor: TensorInfo) -> FileArray:
         import numpy as np

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ...bundle.table import Table
+
 
 class MemorySource(MatrixSource):
     """An array and its words."""
@@ -73,7 +75,9 @@ def open_object(where: Any) -> MatrixSource:
         UsageError: it is none.
         InputError: vectors and words do not fit each other.
     """
-    if isinstance(getattr(where, "vocab", None), Vocabulary) and hasattr(where, "vectors"):
+    from ...bundle.table import Table
+
+    if isinstance(where, Table):
         return _of_table(where)
     if isinstance(where, tuple) and len(where) == 2:
         return _of_pair(*where)
@@ -91,7 +95,7 @@ def is_of(where: object, package: str) -> bool:
     return any(kind.__module__.split(".")[0] == package for kind in type(where).__mro__)
 
 
-def _of_table(table: Any) -> MatrixSource:
+def _of_table(table: Table) -> MatrixSource:
     source = MemorySource("<Table>", "memory", table.vectors, table.vocab, "of the table")
     source.pad, source.unk = table.vocab.pad_token, table.vocab.unk_token
     source.pad_is_zero = table.vocab.padding_idx is not None and not table.vectors[table.vocab.padding_idx].any()

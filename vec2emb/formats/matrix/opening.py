@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import Any
 
 from ...errors import HeaderError, InputError, UsageError
 from ...io.checksum import checked_hex, compare
-from ...io.filesystem import identity
+from ...io.filesystem import identity, sha256_of
 from .. import ReadAs
 from ..described import MAX_DIM
 from .gensims import beside
@@ -84,8 +83,8 @@ def _check_sha256(kind: str, where: Any, sha256: str) -> tuple[int, int, int, in
             hint="leave --sha256 out; vec2emb verify checks a bundle",
         )  # fmt: skip
     try:
-        with open(where, "rb") as file:
-            compare(hashlib.file_digest(file, "sha256").hexdigest(), sha256, _label(where))
+        with open(where, "rb", buffering=0) as file:
+            compare(sha256_of(file.fileno()), sha256, _label(where))
             return identity(file.fileno())
     except OSError as error:
         raise InputError("cannot-open", f"the file cannot be opened ({error.strerror})", path=_label(where)) from error

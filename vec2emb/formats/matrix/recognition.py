@@ -11,6 +11,7 @@ import struct
 from typing import Any
 
 from ...bundle.publication import CONFIG, MODEL, VOCAB
+from ...io.sources import is_open_file
 from ...io.urls import is_url, name_of, plain
 
 FASTTEXT_MAGIC = b"\xba\x16\x4f\x2f"
@@ -23,7 +24,7 @@ def kind_of(where: Any, allow_pickle: bool = False) -> str | None:
     A pickle is one only where it may be opened.
     """
     if not isinstance(where, str | os.PathLike):
-        return None if isinstance(where, bytes) or hasattr(where, "read") else "object"
+        return None if isinstance(where, bytes) or is_open_file(where) else "object"
     path = os.fsdecode(where)
     if os.path.isdir(path):
         own = (CONFIG, VOCAB)  # of an incomplete bundle perhaps one alone
