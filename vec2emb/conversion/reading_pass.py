@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from .._kernel.codes import Nonfinite
 from ..bundle.reader import largest
@@ -62,16 +62,6 @@ class ReadOptions(NamedTuple):
         check_count("threads", self.threads)
         nonfinite = Nonfinite[self.nonfinite.upper()]
         return Policy(self.bad_rows == "skip", nonfinite, self.unit_norm, largest(self.dtype))
-
-    def recorded(self) -> dict[str, Any]:
-        """The options that change what comes out."""
-        hidden = (
-            "threads",
-            "progress",
-            "sha256",
-            "allow_pickle",
-        )  # leave is given by a caller, never by what a bundle records
-        return {name: value for name, value in self._asdict().items() if name not in hidden}
 
     def read_as(self) -> ReadAs:
         """What detection is told."""
