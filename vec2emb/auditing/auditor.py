@@ -12,7 +12,8 @@ from ..errors import InputError, UsageError
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
 from ..io.urls import is_url, label_of
-from ..options.signatures import typed
+from ..options.commands import AUDIT
+from ..options.definition import check
 from .gates import Gate, checked, parse_gates
 from .outcome import Audit
 from .results import SCHEMA, SCHEMA_VERSION, Corpus, InputFile, Source
@@ -26,7 +27,6 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 Bounds = Mapping[str, float] | Iterable[str]
 
 
-@typed
 def audit(
     *sources: SourceLike,
     corpus: Paths | None = None,
@@ -43,9 +43,9 @@ def audit(
     dim: int | None = None,
     limit: int | None = None,
     encoding: str = "utf-8",
-    encoding_errors: str = "error",
     binary_dtype: str | None = None,
     byte_order: str | None = None,
+    encoding_errors: str = "error",
     threads: int | None = None,
     progress: ProgressLike = False,
 ) -> Audit:
@@ -74,6 +74,7 @@ def audit(
         UsageError: arguments contradict each other, or a gate names no figure.
         MissingPackageError: a package of the extra `corpus` is needed and not there.
     """
+    given = check(AUDIT, locals())
     if not sources:
         raise UsageError("no-source", "there is nothing to audit", hint="name a file of vectors or a bundle")
     if corpus is not None and counts is not None:
@@ -82,10 +83,7 @@ def audit(
         raise UsageError("examples-alone", "only a corpus has lines to show", hint="add --corpus FILES")
     gates = [*parse_gates("min", min), *parse_gates("max", max)]
     _check_gates(gates, corpus is not None or counts is not None)
-    options = ReadOptions(
-        format, dim, limit, "skip", "keep", False, "float32",
-        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, allow_pickle=allow_pickle,
-    )  # fmt: skip
+    options = ReadOptions.of(given, bad_rows="skip", nonfinite="keep")
     _check_sources(sources, options, corpus is not None)
     streamed = [_stream(source, options) for source in sources]
     counted, facts = _count(corpus, counts, tokenizer, lowercase, field, encoding_errors, threads, progress)

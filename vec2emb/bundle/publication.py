@@ -22,7 +22,7 @@ from typing import Any
 
 from ..errors import OutputError, TryAgainError, UsageError, shown
 from ..io.filesystem import NO_LINKS, adopt, are_same, exchange, same_file, sync, try_lock, writing
-from ..options.choices import IF_EXISTS, check_choice
+from ..options.output import IF_BUNDLE_EXISTS
 from ..safetensors_files.sharding import is_shard_name, shards_of
 
 MODEL, VOCAB, CONFIG = "model.safetensors", "vocab.txt", "vec2emb.json"
@@ -108,7 +108,7 @@ class Target:
             UsageError: `if_exists` is none of `error`, `replace`, `keep`.
             OutputError: a bundle stands there and may not be replaced, or something else does.
         """
-        check_choice("if-exists", if_exists, IF_EXISTS)
+        IF_BUNDLE_EXISTS.check(if_exists)
         self._check_place()
         if self.is_free():
             return

@@ -87,7 +87,9 @@ def _arguments(opened: Bundle, vocab: Vocabulary, found: Verification) -> dict[s
         arguments["vocab"] = WordList(words, options["vocab"]["name"], corpus=options["vocab"].get("corpus"))
     if options.get("only") is not None:
         arguments["only"] = WordList(_kept_words(config, vocab), options["only"]["name"])
-    if arguments.get("train_rows") == "rows":
+    if arguments.get("train_rows") == "none":
+        arguments |= {"train_rows": None, "freeze": True}
+    elif arguments.get("train_rows") == "rows":
         arguments["train_rows"] = [row for start, stop in config["train_rows"] for row in range(start, stop)]
     return arguments
 

@@ -17,6 +17,9 @@ from ..conversion.vocabulary_order import GivenOrder
 from ..errors import shown
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
+from ..options.definition import check, pick
+from ..options.reading import DUPLICATE
+from ..options.words import LOWERCASE
 from ..words.vocabulary import Vocabulary
 from .result import Verification
 
@@ -39,16 +42,16 @@ def check_rows(
         InputError: the source cannot be read as the bundle records.
     """
     recorded = opened.config["options"]
-    known = {name: recorded[name] for name in ReadOptions._fields if name in recorded}
-    own = {"dtype": opened.facts["dtype"], "threads": threads, "progress": progress, "allow_pickle": allow_pickle}
-    options = ReadOptions(**{**known, **own})
+    options = ReadOptions.of(
+        recorded, dtype=opened.facts["dtype"], threads=threads, progress=progress, allow_pickle=allow_pickle
+    )
     reading = with_recorded_member(lambda member: Pass(source, options._replace(member=member)), source, options.member)
     with reading.source:
         dim, expected = reading.detected.dim, opened.tensor.shape[1]
         if not found.check(f"the dimension is that of {reading.source.label}", dim == expected, f"{dim}"):
             return
         origins = _Origins(opened, vocab)
-        rules = Rules(recorded.get("duplicates", "first"), recorded.get("lowercase", False))
+        rules = Rules(**check((DUPLICATE, LOWERCASE), pick(("duplicates", "lowercase"), recorded)))
         selection = GivenOrder(vocab, [], rules=rules, extra_tokens=origins.elsewhere)
         comparison = _Comparison(opened, selection, origins)
         reading.run(selection, comparison.compare)

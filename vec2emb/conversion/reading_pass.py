@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .._kernel.codes import Nonfinite
@@ -15,6 +15,9 @@ from ..formats.matrix.recognition import kind_of
 from ..io.progress import ProgressLike, progress_of
 from ..io.sources import Source, SourceLike, open_source
 from ..io.urls import is_url, plain
+from ..options.definition import check, pick
+from ..options.output import DTYPE, THREADS
+from ..options.reading import READING
 from ..options.threads import worker_count
 from .engine import BLOCK, Counts, Engine, Place, Policy, Reader, Tally
 from .report import collect_warnings
@@ -46,32 +49,32 @@ class ReadOptions(NamedTuple):
     sha256: str | None = None
     allow_pickle: bool = False
 
+    @classmethod
+    def of(cls, given: Mapping[str, Any], **decided: Any) -> ReadOptions:
+        """The options among the arguments of a function, or among what a bundle records.
+
+        Args:
+            given: arguments by name; those of other options are left out.
+            decided: options that the function sets itself.
+
+        Raises:
+            UsageError: a value is not of its type, out of range or none of the choices.
+        """
+        return cls(**check((*READING, DTYPE, THREADS), pick(cls._fields, {**given, **decided})))
+
     def policy(self) -> Policy:
         """What is done about odd rows and values.
 
         Raises:
-            UsageError: a policy, type or count is none that there is.
+            UsageError: there is no such type.
         """
-        if self.bad_rows not in ("error", "skip"):
-            raise UsageError("bad-rows-policy", "no such policy", expected="error or skip", found=repr(self.bad_rows))
-        if self.nonfinite not in ("error", "keep", "zero"):
-            raise UsageError(
-                "nonfinite-policy", "no such policy", expected="error, keep or zero", found=repr(self.nonfinite)
-            )
-        check_count("limit", self.limit)
-        check_count("threads", self.threads)
         nonfinite = Nonfinite[self.nonfinite.upper()]
         return Policy(self.bad_rows == "skip", nonfinite, self.unit_norm, largest(self.dtype))
 
     def recorded(self) -> dict[str, Any]:
         """The options that change what comes out."""
-        hidden = (
-            "threads",
-            "progress",
-            "sha256",
-            "allow_pickle",
-        )  # leave is given by a caller, never by what a bundle records
-        return {name: value for name, value in self._asdict().items() if name not in hidden}
+        recorded = {option.name for option in (*READING, DTYPE) if option.recorded}
+        return {name: value for name, value in self._asdict().items() if name in recorded}
 
     def read_as(self) -> ReadAs:
         """What detection is told."""
@@ -276,12 +279,6 @@ def _is_read_once(source: SourceLike) -> bool:
         return hasattr(source, "read")
     path = plain(os.fspath(source))
     return path == "-" or not (is_url(path) or os.path.isfile(path) or os.path.isdir(path))
-
-
-def check_count(name: str, value: int | None) -> None:
-    """Refuse a count below 1."""
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise UsageError(f"{name}-range", f"{name} cannot be so", expected="a whole number from 1", found=repr(value))
 
 
 def block_bytes(workers: int) -> int:

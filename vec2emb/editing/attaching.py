@@ -18,7 +18,8 @@ from ..bundle.writer import BundleWriter
 from ..conversion.report import announce
 from ..errors import UsageError, Vec2embWarning
 from ..io.urls import is_url, plain
-from ..options.signatures import typed
+from ..options.commands import ATTACH, DESCRIBE, RESIZE
+from ..options.definition import check, pick
 from ..positions import Facts, facts, resize
 from ..positions.key_styles import STYLES
 from ..positions.plan import PositionPlan
@@ -80,13 +81,12 @@ class ShownTable(NamedTuple):
         return {**self._asdict(), "facts": self.facts._asdict()}
 
 
-@typed
 def attach_positions(
-    bundle: Pathish,
+    bundle: str | os.PathLike[str],
     kind: str,
     max_positions: int,
     *,
-    preset: str | None = None,
+    position_preset: str | None = None,
     layout: str | None = None,
     frequencies: str | None = None,
     base: float | None = None,
@@ -102,7 +102,7 @@ def attach_positions(
     key_style: str | None = None,
     word_key: str | None = None,
     position_key: str | None = None,
-    output: Pathish | None = None,
+    output: str | os.PathLike[str] | None = None,
     if_exists: str = "error",
 ) -> Attached:
     """Give a bundle a position table; one that it has is replaced.
@@ -111,7 +111,7 @@ def attach_positions(
         bundle: a folder, or NAME.safetensors.
         kind: `learned` or `sinusoidal`.
         max_positions: usable positions.
-        preset, layout, frequencies, base, odd, start: of a sinusoidal table, as in `positions.sinusoidal`.
+        position_preset, layout, frequencies, base, odd, start: of a sinusoidal table, as in `positions.sinusoidal`.
         offset, padding_idx: as there; by default what the key style or the preset needs.
         init, std, seed: of a learned table, as in `positions.learned`.
         train_positions: by default a learned table trains and a sinusoidal one does not.
@@ -126,10 +126,9 @@ def attach_positions(
         OutputError: the result cannot be written.
         TryAgainError: another run is writing there.
     """
-    plan = PositionPlan(
-        kind, max_positions, offset, padding_idx, train_positions,
-        preset, layout, frequencies, base, odd, start, init, std, seed,
-    )  # fmt: skip
+    given = check(ATTACH, locals())
+    own = {"num": max_positions, "trains": train_positions, "preset": position_preset}
+    plan = PositionPlan(**pick(PositionPlan._fields, {**given, **own}))
 
     def model_layout(opened: Bundle) -> ModelLayout:
         config, facts = opened.config, opened.facts
@@ -145,18 +144,17 @@ def attach_positions(
         model.check(facts["dim"], facts["padding_idx"] is not None)
         return model.make_table(facts["dim"], facts["padding_idx"])
 
-    given = {
+    asked = {
         **plan._asdict(), "scale": scale, "key_style": key_style, "word_key": word_key, "position_key": position_key
     }  # fmt: skip
-    given["max_positions"], given["train_positions"] = given.pop("num"), given.pop("trains")
-    step = {"attach_positions": {name: value for name, value in given.items() if value is not None}}
+    asked["max_positions"], asked["train_positions"] = asked.pop("num"), asked.pop("trains")
+    step = {"attach_positions": {name: value for name, value in asked.items() if value is not None}}
     return _rewrite(bundle, output, if_exists, model_layout, step)
 
 
-@typed
 def resize_positions(
-    path: Pathish,
-    output: Pathish,
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str],
     *,
     to: int,
     method: str | None = None,
@@ -187,6 +185,7 @@ def resize_positions(
         OutputError: the result cannot be written.
         TryAgainError: another run is writing there.
     """
+    check(RESIZE, locals())
     options: dict[str, Any] = {"alpha": alpha, "keep": keep, "align_corners": align_corners, "seed": seed}
     if not _is_bundle(path):
         if if_exists not in ("error", "replace"):
@@ -214,8 +213,7 @@ def resize_positions(
     return _rewrite(path, output, if_exists, model_layout, step)
 
 
-@typed
-def describe_positions(path: Pathish, key: str | None = None) -> list[ShownTable]:
+def describe_positions(path: str | os.PathLike[str], key: str | None = None) -> list[ShownTable]:
     """What the position tables of a bundle or a checkpoint look like.
 
     Args:
@@ -225,6 +223,7 @@ def describe_positions(path: Pathish, key: str | None = None) -> list[ShownTable
     Raises:
         InputError: there is no such table, or the files are damaged.
     """
+    check(DESCRIBE, locals())
     if _is_bundle(path):
         opened = Bundle(path)
         recorded = opened.config["positions"]
@@ -245,11 +244,14 @@ def describe_positions(path: Pathish, key: str | None = None) -> list[ShownTable
     return shown
 
 
+_NOW = {"preset": "position_preset"}  # arguments that are recorded under another name
+
+
 def repeat_steps(bundle: Pathish, steps: list[dict[str, Any]]) -> None:
     """Do again to a bundle what is recorded that was done to another."""
     for name, options in (item for step in steps for item in step.items()):
         if name == "attach_positions":
-            attach_positions(bundle, **options)
+            attach_positions(bundle, **{_NOW.get(name, name): value for name, value in options.items()})
         elif name == "resize_positions":
             resize_positions(bundle, bundle, if_exists="replace", **options)
         else:

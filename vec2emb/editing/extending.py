@@ -16,8 +16,8 @@ from ..conversion.report import announce
 from ..errors import UsageError, Vec2embWarning, VocabularyError, shown
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
-from ..options.choices import NEW_MISSING, check_choice
-from ..options.signatures import typed
+from ..options.commands import EXTEND
+from ..options.definition import check
 from ..words.special_tokens import Special, SpecialLike, arrange
 from ..words.vocabulary import Vocabulary
 from ..words.word_list import WordsLike, read_words
@@ -66,10 +66,9 @@ class Extension:
         return {**vars(self), "warnings": [warning.to_dict() for warning in self.warnings]}
 
 
-@typed
 def extend(
-    bundle: Pathish,
-    output: Pathish,
+    bundle: str | os.PathLike[str],
+    output: str | os.PathLike[str],
     *,
     tokens: Iterable[str] | None = None,
     vocab: WordsLike | None = None,
@@ -77,21 +76,22 @@ def extend(
     pad: str | None = None,
     unk: str | None = None,
     unk_init: str | None = None,
+    missing: str | None = None,
+    seed: int = 0,
     source: SourceLike | None = None,
     member: str | None = None,
+    allow_pickle: bool = False,
     format: str = "auto",
     encoding: str = "utf-8",
     encoding_errors: str = "error",
     binary_dtype: str | None = None,
     byte_order: str | None = None,
-    allow_pickle: bool = False,
     duplicates: str = "first",
     bad_rows: str = "error",
     nonfinite: str = "error",
     unit_norm: bool | None = None,
-    missing: str | None = None,
-    seed: int = 0,
     train_rows: TrainLike = "added",
+    freeze: bool = False,
     if_exists: str = "error",
     strict: bool = False,
     threads: int | None = None,
@@ -120,7 +120,8 @@ def extend(
             to the bundle's own rows. It must be said where there is no source; with one it is `normal`.
         seed: of the random rows.
         train_rows: the rows that are to train from now on: those that were `added`; `keep` what is recorded; or `all`,
-            `none`, `new`, words or ids as in `convert`.
+            `new`, words or ids as in `convert`.
+        freeze: record that no row trains.
         if_exists: what to do about a bundle at `output`.
         strict: make every warning an error.
         progress: True for the usual display, or a function of (bytes done, bytes in all or None).
@@ -132,7 +133,12 @@ def extend(
         OutputError: the result cannot be written.
         TryAgainError: another run is writing there.
     """
-    missing = _check_arguments(tokens, vocab, source, missing, seed)
+    arguments = check(EXTEND, locals())
+    if freeze and not (isinstance(train_rows, str) and train_rows == "added"):
+        raise UsageError(
+            "freeze-and-train", "freeze and train_rows exclude each other", hint="leave one of the two out"
+        )
+    missing = _check_arguments(tokens, vocab, source, missing)
     given = vocab if tokens is None else list(tokens)
     wanted = None if given is None else read_words(given)
     asked = arrange(pad, unk, unk_init, specials)
@@ -144,11 +150,7 @@ def extend(
         opened, old = open_bundle(bundle)  # again: nobody else can write it any more, if it is the target
         opened.check_sum()
         recorded = opened.config["options"].get("unit_norm") is True if unit_norm is None else unit_norm
-        read = ReadOptions(
-            format, None, None, bad_rows, nonfinite, recorded, opened.facts["dtype"],
-            encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, None, allow_pickle,
-        )  # fmt: skip
-        read.policy()
+        read = ReadOptions.of(arguments, unit_norm=recorded, dtype=opened.facts["dtype"])
         new_specials = _special_tokens(asked, old)
         words = _new_words(wanted.vocab if wanted else Vocabulary([]), old, {special.token for special in asked})
         dim, count = opened.facts["dim"], len(old) + len(new_specials) + len(words)
@@ -167,7 +169,7 @@ def extend(
                 "options": {**read.recorded(), "duplicates": duplicates, "missing": missing, "seed": seed},
                 "missing": ranges_of([row + done.first for row in gained.missing]),
             }  # fmt: skip
-            facts, details = _records(opened, old, gained, done, train_rows, step)
+            facts, details = _records(opened, old, gained, done, None if freeze else train_rows, step)
             announce(done.warnings, strict)
             for at, stored in opened.pieces():
                 writer.rows.write(at, stored)
@@ -183,7 +185,7 @@ def extend(
     return done
 
 
-def _check_arguments(tokens: Any, vocab: Any, source: Any, missing: str | None, seed: int) -> str:
+def _check_arguments(tokens: Any, vocab: Any, source: Any, missing: str | None) -> str:
     """The policy for words that no source gives."""
     if tokens is not None and vocab is not None:
         raise UsageError("two-word-lists", "the new words are given twice", expected="--tokens or --vocab")
@@ -199,9 +201,6 @@ def _check_arguments(tokens: Any, vocab: Any, source: Any, missing: str | None, 
                 expected="--from SOURCE, --missing POLICY, or both",
             )  # fmt: skip
         missing = "normal"
-    check_choice("missing-policy", missing, NEW_MISSING)
-    if type(seed) is not int:
-        raise UsageError("seed-range", "seed cannot be so", expected="a whole number", found=repr(seed))
     return missing
 
 
@@ -261,7 +260,7 @@ def _records(
     old: Vocabulary,
     gained: NewRows,
     done: Extension,
-    train_rows: TrainLike,
+    train_rows: TrainLike | None,
     step: dict[str, Any],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the tensors' metadata hold, and what vec2emb.json holds beside it."""
@@ -300,7 +299,7 @@ def _training(
     old: Vocabulary,
     gained: NewRows,
     done: Extension,
-    train_rows: TrainLike,
+    train_rows: TrainLike | None,
     padding: int | None,
     new: Ranges,
 ) -> tuple[str, Ranges | None]:
@@ -311,8 +310,7 @@ def _training(
         return "rows", ranges_of(rows)
     if isinstance(train_rows, str) and train_rows in ("added", "keep"):
         return config["train"], new if config["train"] == "new" else config.get("train_rows")
-    plan = TrainRows.parse(train_rows)
-    assert plan is not None
+    plan = TrainRows.parse(train_rows) or TrainRows("none")
     added = Vocabulary.from_blob(gained.blob(), padding_idx=None, unk_idx=None).tokens
 
     def find(word: str) -> int | None:

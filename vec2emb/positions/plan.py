@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-KINDS = ("learned", "sinusoidal")
 _SINUSOIDAL = ("preset", "layout", "frequencies", "base", "odd", "start")
 _LEARNED = ("init", "std", "seed")
 
@@ -55,9 +54,6 @@ class PositionPlan(NamedTuple):
         Raises:
             UsageError: an option is for the other kind, or the style or preset needs a padding token.
         """
-        if self.kind not in KINDS:
-            one_of = " or ".join(KINDS)
-            raise UsageError("positions-kind", "no such kind of positions", expected=one_of, found=repr(self.kind))
         own, other = (_LEARNED, _SINUSOIDAL) if self.kind == "learned" else (_SINUSOIDAL, _LEARNED)
         for name in other:
             if getattr(self, name) is not None:
@@ -142,11 +138,8 @@ class PositionPlan(NamedTuple):
         Raises:
             UsageError: an option is out of range, or there is no such table of this width.
         """
-        from . import MAX_ROWS, check_size
+        from . import check_size
 
-        if type(self.num) is not int or not 1 <= self.num <= MAX_ROWS:
-            expected = f"1 to {MAX_ROWS:,}"
-            raise UsageError("max-positions", "no such number of positions", expected=expected, found=repr(self.num))
         one = self._replace(num=1).settle(style, 0 if has_padding else None)
         check_size(self.num + (one.offset or 0), dim)
         one.table(dim)

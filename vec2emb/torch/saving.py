@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from ..bundle.table import Table, load
 from ..bundle.training import ranges_of
 from ..errors import UsageError
-from ..options.signatures import typed
+from ..options.commands import SAVE_EMBEDDING
+from ..options.definition import check
 from ..words.vocabulary import Vocabulary
 from .loading import BundleLike, Origin
 from .partly_frozen import PartlyFrozenEmbedding
@@ -20,7 +21,6 @@ from .text import PositionTable, TextEmbedding
 _DTYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
 
 
-@typed
 def save_embedding(
     module: nn.Module,
     output: str | os.PathLike[str],
@@ -45,6 +45,7 @@ def save_embedding(
         InputError: a value is not finite, the padding row is not zero, or there are not as many rows as tokens.
         OutputError: the bundle cannot be written.
     """
+    check(SAVE_EMBEDDING, locals())
     bare = _bare(module)
     words = bare.words if isinstance(bare, TextEmbedding) else bare
     if not isinstance(words, nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding):
