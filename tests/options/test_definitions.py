@@ -19,11 +19,12 @@ from vec2emb.cli import group
 from vec2emb.errors import UsageError
 from vec2emb.options import commands
 from vec2emb.options.commands import FUNCTIONS
+from vec2emb.options.convert import CONVERT
 from vec2emb.options.definition import REQUIRED, Option, check
 
 COMMANDS: dict[str, tuple[Option, ...]] = {
     "audit": (*commands.AUDIT, commands.SCHEMA),
-    "convert": commands.CONVERT,
+    "convert": CONVERT,
     "evaluate": commands.EVALUATE,
     "explain": commands.EXPLAIN,
     "export": commands.EXPORT,
@@ -96,7 +97,7 @@ def test_values_are_compared_with_types_ranges_and_choices() -> None:
         ("vocab", b"x", "argument-type", "a string or a path or a list or None"),
     ):
         with pytest.raises(UsageError) as caught:
-            check(commands.CONVERT, {name: value})
+            check(CONVERT, {name: value})
         assert (caught.value.code, caught.value.expected, caught.value.found) == (code, expected, repr(value))
 
 
@@ -139,7 +140,7 @@ def test_what_is_recorded_is_what_the_definitions_say(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_bytes(b"a 1 2\nb 3 4\n")
     vec2emb.convert(tmp_path / "v.txt", tmp_path / "bundle")
     recorded = json.loads((tmp_path / "bundle" / "vec2emb.json").read_text("utf-8"))["options"]
-    assert sorted(recorded) == sorted(one.name for one in commands.CONVERT if one.recorded)
+    assert sorted(recorded) == sorted(one.name for one in CONVERT if one.recorded)
 
 
 def test_no_class_of_options_is_built_from_a_list_of_values() -> None:

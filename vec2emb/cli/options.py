@@ -10,12 +10,14 @@ import click
 from click.core import ParameterSource
 
 from ..errors import UsageError
-from ..options.commands import REPLACED
 from ..options.definition import REQUIRED, Option
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 FILES = ("SOURCE", "SOURCE...", "CORPUS...", "BUNDLE", "CHECKPOINT", "PATH", "FILE", "OUT", "FOLDER")
+# Spellings that were removed, with what to use.
+REPLACED = {"--force": "--if-exists replace", "--preset": "--position-preset"}
+
 HEADINGS = (
     "Input", "Words", "Corpus", "Rows", "Special tokens", "Method", "Positions", "Sinusoidal table", "Learned table",
     "Checkpoint", "Training", "Gates", "Output", "Folders", "Names", "Machine",

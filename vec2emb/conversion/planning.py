@@ -1,6 +1,6 @@
 """Which rows a conversion is to have: its options, turned into a selection."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ class WordOptions(NamedTuple):
     duplicates: str = "first"
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> WordOptions:
+    def of(cls, given: Mapping[str, Any]) -> "WordOptions":
         """The options among the arguments of a function, which has checked them."""
         return cls(**pick(cls._fields, given))
 

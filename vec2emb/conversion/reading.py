@@ -11,7 +11,7 @@ from ..bundle.table import Table
 from ..errors import UsageError, Vec2embError
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
-from ..options.commands import ITER_VECTORS, READ_VECTORS
+from ..options.convert import ITER_VECTORS, READ_VECTORS
 from ..options.definition import check
 from ..words.vocabulary import Vocabulary
 from .reading_pass import ReadOptions, open_pass

@@ -1,6 +1,6 @@
 """What a caller says about a source, and what it was found to be."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ class ReadAs(NamedTuple):
     binary_dtype: str | None = None
     byte_order: str | None = None
 
-    def check(self) -> ReadAs:
+    def check(self) -> "ReadAs":
         """Itself, with the encoding's usual name.
 
         Raises:

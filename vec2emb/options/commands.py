@@ -1,4 +1,4 @@
-"""The options of every public function and every command, in the order of signatures.
+"""The options of every public function and every command, in the order of signatures; for `convert` see `convert.py`.
 
 What a command line cannot say is `only="python"`, what a function has no argument for is `only="cli"`. Arguments
 without a dash (SOURCE, BUNDLE) are declared by the commands themselves.
@@ -9,38 +9,12 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from ..positions.key_styles import MAX_ROWS
-from . import model, output, reading, words
+from . import model, output, positions, reading, words
 from .choices import EXPORTS
+from .convert import CONVERT, ITER_VECTORS, READ_VECTORS
 from .definition import BOOL, MANY, MAPPING, NONE, NUMBER, PATH, REQUIRED, TEXT, TOKEN, Option, checked_within, whole
 from .output import BUNDLE, IF_BUNDLE_EXISTS, IF_FILE_EXISTS, JSON, OUT, PROGRESS, QUIET, RUNNING, STRICT, THREADS
-from .reading import READING, SOURCE, without
-
-# Spellings that are no more, with what to use.
-REPLACED = MappingProxyType({"--force": "--if-exists replace", "--preset": "--position-preset"})
-
-CONVERT = (
-    SOURCE,
-    output.OUT_UNLESS_DRY,
-    *reading.INPUT_OPTIONS,
-    *words.WORD_OPTIONS,
-    *reading.ROW_OPTIONS,
-    *words.SPECIAL_OPTIONS,
-    *model.POSITION_OPTIONS,
-    *model.TRAIN_OPTIONS,
-    output.DTYPE,
-    output.SHARD_SIZE,
-    *model.NAME_OPTIONS,
-    output.LICENSE,
-    output.SOURCE_URL,
-    IF_BUNDLE_EXISTS,
-    output.EXPECT,
-    output.ROW_REPORT,
-    output.DRY_RUN,
-    STRICT,
-    *RUNNING,
-)
-READ_VECTORS = (SOURCE, *READING, THREADS, STRICT, PROGRESS)
-ITER_VECTORS = (SOURCE, *READING, STRICT)
+from .reading import SOURCE, without
 
 INSPECT = (
     SOURCE.but(name="path"),
@@ -82,6 +56,10 @@ EXPORT = (
     JSON,
     QUIET,
 )  # fmt: skip
+_TRAIN_FROM_NOW = model.TRAIN_ROWS.but(
+    type=model.TRAIN_LIKE, default="added", usual=None,
+    help="Record which rows train from now on: added, keep (as before), all, new, or a FILE of words.",
+)  # fmt: skip
 EXTEND = (
     BUNDLE,
     OUT,
@@ -102,7 +80,7 @@ EXTEND = (
     *without(reading.ROW_OPTIONS, "unit_norm"),
     reading.UNIT_NORM.but(type=BOOL | NONE, default=None, help="Scale rows of SOURCE to length 1.",
                           flags=("--unit-norm/--no-unit-norm",), usual="as those of BUNDLE were"),
-    model.TRAIN_FROM_NOW,
+    _TRAIN_FROM_NOW,
     model.FREEZE,
     IF_BUNDLE_EXISTS,
     STRICT,
@@ -112,10 +90,10 @@ EXTEND = (
 _SCALE_OR_KEPT = model.SCALE.but(type=model.SCALE_LIKE | NONE, default=None, usual="as recorded")
 ATTACH = (
     BUNDLE,
-    model.KIND,
+    positions.KIND,
     model.MAX_POSITIONS.but(type=whole(1, MAX_ROWS), default=REQUIRED, kind="positional"),
-    model.PRESET.but(heading=model.SINUSOIDAL),
-    *model.TABLE_OPTIONS,
+    model.PRESET.but(heading=positions.SINUSOIDAL),
+    *positions.TABLE_OPTIONS,
     model.TRAIN_POSITIONS,
     _SCALE_OR_KEPT,
     model.STYLE.but(type=TEXT | NONE, default=None, usual="as recorded"),
@@ -129,15 +107,15 @@ ATTACH = (
 RESIZE = (
     BUNDLE.but(name="path"),
     OUT.but(help="Where to write."),
-    model.TO,
-    *model.RESIZING,
+    positions.TO,
+    *positions.RESIZING,
     IF_BUNDLE_EXISTS.but(help="What to do if OUT exists; keep is for bundles."),
     JSON,
     QUIET,
 )
 DESCRIBE = (
     BUNDLE.but(name="path"),
-    model.RESIZING[1].but(help="Show only this table.", kind="positional"),
+    positions.RESIZING[1].but(help="Show only this table.", kind="positional"),
     JSON,
 )
 
@@ -225,18 +203,22 @@ SAVE = (
     IF_BUNDLE_EXISTS,
 )
 _TABLE = Option("bundle", checked_within("BundleLike"), default=REQUIRED, kind="positional", only="python")
-_MODULE = (model.DTYPE, model.DEVICE, model.SPARSE)
+_DTYPE = Option("dtype", checked_within("torch.dtype | None"))
+_DEVICE = Option("device", checked_within("torch.device | str | None"))
+_SPARSE = Option("sparse", BOOL, default=False)
+_FREEZE = model.FREEZE.but(type=BOOL | NONE, default=None)
+_MODULE = (_DTYPE, _DEVICE, _SPARSE)
 LOAD_EMBEDDING = (
     _TABLE,
     Option("rows", checked_within("tuple[int, int] | None")),
-    model.MODULE_FREEZE,
+    _FREEZE,
     model.TRAIN_ROWS,
     *_MODULE,
     Option("max_norm", NUMBER | NONE),
 )
 LOAD_TEXT_EMBEDDING = (
     _TABLE,
-    model.MODULE_FREEZE,
+    _FREEZE,
     model.TRAIN_ROWS,
     model.TRAIN_POSITIONS,
     *_MODULE,
@@ -247,7 +229,7 @@ LOAD_TEXT_EMBEDDING = (
 EMBEDDING_BAG = (
     _TABLE,
     Option("mode", TEXT, "", "mean", ("mean", "sum", "max"), "bag-mode"),
-    model.MODULE_FREEZE,
+    _FREEZE,
     *_MODULE,
 )
 SAVE_EMBEDDING = (

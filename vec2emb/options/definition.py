@@ -5,7 +5,7 @@ types and values, the reference and what a bundle records follow from it; `docs/
 functions' signatures, and a test compares them.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 import os
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ class Type(NamedTuple):
     holds: Callable[[Any], bool]
     parse: str = "text"
 
-    def __or__(self, other: Type) -> Type:
+    def __or__(self, other: "Type") -> "Type":
         """Either of the two; the range of a whole number is told without its None."""
         return Type(
             f"{self.annotation} | {other.annotation}",
@@ -38,7 +38,7 @@ class Type(NamedTuple):
             self.parse,
         )
 
-    def named(self, annotation: str) -> Type:
+    def named(self, annotation: str) -> "Type":
         """The same type under the name of an alias."""
         return self._replace(annotation=annotation)
 
@@ -132,7 +132,7 @@ class Option(NamedTuple):
     recorded: bool = False
     only: str | None = None
 
-    def but(self, **changes: Any) -> Option:
+    def but(self, **changes: Any) -> "Option":
         """The same option as another command has it."""
         return self._replace(**changes)
 

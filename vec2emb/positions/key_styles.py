@@ -3,7 +3,7 @@
 Nothing is computed here and nothing heavy is imported, so that a command line can list its choices from it.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 from collections.abc import Mapping
 from types import MappingProxyType

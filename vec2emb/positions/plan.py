@@ -1,6 +1,6 @@
 """What position table a bundle is to have: the options of `positions`, checked, completed and recorded."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -44,7 +44,7 @@ class PositionPlan(NamedTuple):
     std: float | None = None
     seed: int | None = None
 
-    def settle(self, style: str, padding_idx: int | None) -> PositionPlan:
+    def settle(self, style: str, padding_idx: int | None) -> "PositionPlan":
         """The plan with every option of its kind decided.
 
         Args:
@@ -82,7 +82,7 @@ class PositionPlan(NamedTuple):
         trains = self.kind == "learned" if self.trains is None else self.trains
         return self._replace(offset=offset, padding_idx=padding, trains=trains, **decided)
 
-    def table(self, dim: int) -> NDArray[np.float32]:
+    def table(self, dim: int) -> "NDArray[np.float32]":
         """The table of a settled plan: float32[offset + num, dim].
 
         Raises:
@@ -115,7 +115,7 @@ class PositionPlan(NamedTuple):
     @classmethod
     def asked(
         cls, kind: str, num: int | None, preset: str | None, trains: bool | None, seed: int
-    ) -> PositionPlan | None:
+    ) -> "PositionPlan | None":
         """What the options of `convert` ask for.
 
         Raises:
@@ -145,6 +145,6 @@ class PositionPlan(NamedTuple):
         one.table(dim)
 
     @classmethod
-    def of_recorded(cls, recorded: dict[str, Any]) -> PositionPlan:
+    def of_recorded(cls, recorded: dict[str, Any]) -> "PositionPlan":
         """The plan that a bundle records."""
         return cls(**{name: recorded[name] for name in cls._fields if name in recorded})
