@@ -61,8 +61,7 @@ def audit(
         examples: for each of the most frequent missing words, how many lines of the corpus to show.
         min, max: bounds of figures: {"coverage.tokens": 0.95}, or ["coverage.tokens=0.95"]. Each source must keep each.
         member, allow_pickle, format, dim, limit, encoding, encoding_errors, binary_dtype, byte_order: of sources, as
-            for `vec2emb.convert`; they go for each, and `encoding_errors` for the corpus, too.
-            `vec2emb.convert`; they go for each source, and `encoding_errors` for the corpus, too.
+            for `vec2emb.convert`; they apply to each, and `encoding_errors` to the corpus, too.
         threads: workers; one a core by default.
         progress: True for the usual display, or a function of (bytes done, bytes in all).
 
