@@ -13,7 +13,8 @@ from collections import Counter
 from .._kernel import profile_text
 from ..errors import FormatError, HeaderError, InputError, SourceError, shown
 from ..io.sources import Source
-from .described import MAX_DIM, Detected, ReadAs
+from ..options.choices import MAX_DIM
+from .described import Detected, ReadAs
 from .other import explain_row, recognise
 
 SAMPLE_ROWS = 1000
