@@ -113,7 +113,7 @@ class Option(NamedTuple):
         usual: what the help says of a default that depends.
         kind: `keyword`, `positional`, or `variadic`, as signatures have it.
         repeated: whether the command line takes it several times.
-        recorded: whether vec2emb.json holds it among the options of a conversion.
+        recorded: its name in the record of a conversion, which stays when the argument is renamed; None to record nothing.
         only: `python` or `cli` for an option that only one of the two has.
     """
 
@@ -129,7 +129,7 @@ class Option(NamedTuple):
     usual: str | None = None
     kind: str = "keyword"
     repeated: bool = False
-    recorded: bool = False
+    recorded: str | None = None
     only: str | None = None
 
     def but(self, **changes: Any) -> "Option":

@@ -24,7 +24,7 @@ IF_BUNDLE_EXISTS = Option(
 )  # fmt: skip
 IF_FILE_EXISTS = IF_BUNDLE_EXISTS.but(help="What to do if the output exists.", choices=REPLACE)
 
-DTYPE = Option("dtype", TEXT, "Type of the stored rows.", "float32", DTYPES, "dtype", OUTPUT, recorded=True)
+DTYPE = Option("dtype", TEXT, "Type of the stored rows.", "float32", DTYPES, "dtype", OUTPUT, recorded="dtype")
 SHARD_SIZE = Option(
     "shard_size", checked_within("int | str | None"),
     "Cut the table into shards of at most SIZE, such as 5GB (PyTorch's distributed checkpoint).",

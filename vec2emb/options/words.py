@@ -13,16 +13,16 @@ VOCAB = Option(
     "vocab", WORDS_LIKE | NONE,
     "Words in row order, one per line (or vocab.json, tokenizer.json). If FILE has neither a padding nor an unknown "
     "token, both are added in front.",
-    heading=WORDS, metavar="FILE", recorded=True,
+    heading=WORDS, metavar="FILE", recorded="vocab",
 )  # fmt: skip
 ONLY = Option(
     "only", WORDS_LIKE | NONE, "Keep only the words of FILE, in the order of SOURCE.",
-    heading=WORDS, metavar="FILE", recorded=True,
+    heading=WORDS, metavar="FILE", recorded="only",
 )  # fmt: skip
 MISSING_WORDS = Option(
     "missing", TEXT,
     "Row of a word of --vocab or --corpus that SOURCE lacks; subword composes it of its n-grams (fastText .bin).",
-    "normal", MISSING, "missing-policy", WORDS, recorded=True,
+    "normal", MISSING, "missing-policy", WORDS, recorded="missing",
 )  # fmt: skip
 NEW_WORDS_MISSING = MISSING_WORDS.but(
     type=TEXT | NONE, help="Row of a word that SOURCE lacks; required without SOURCE.", default=None,
@@ -31,11 +31,11 @@ NEW_WORDS_MISSING = MISSING_WORDS.but(
 CASE_FALLBACK = Option(
     "case_fallback", BOOL,
     "A word that SOURCE lacks takes the row of its lower-case, capitalised or upper-case spelling.",
-    False, heading=WORDS, recorded=True,
+    False, heading=WORDS, recorded="case_fallback",
 )  # fmt: skip
 LOWERCASE = Option(
     "lowercase", BOOL, "Lower-case the tokens of SOURCE and --corpus; the lower-case row of SOURCE wins.",
-    False, heading=WORDS, recorded=True,
+    False, heading=WORDS, recorded="lowercase",
 )  # fmt: skip
 
 CORPUS_WORDS = Option(
@@ -91,25 +91,32 @@ PARTS = Option(
 )  # fmt: skip
 
 PAD = Option(
-    "pad", TOKEN | NONE, "Padding token; its row is zero.", "<pad>", heading=SPECIALS, metavar="TOKEN", recorded=True
+    "pad", TOKEN | NONE, "Padding token; its row is zero.", "<pad>", heading=SPECIALS, metavar="TOKEN", recorded="pad"
 )
 NO_PAD = Option("no_pad", BOOL, "No padding token.", False, heading=SPECIALS, only="cli")
-UNK = Option("unk", TOKEN | NONE, "Unknown token.", "<unk>", heading=SPECIALS, metavar="TOKEN", recorded=True)
+UNK = Option("unk", TOKEN | NONE, "Unknown token.", "<unk>", heading=SPECIALS, metavar="TOKEN", recorded="unk")
 NO_UNK = Option("no_unk", BOOL, "No unknown token.", False, heading=SPECIALS, only="cli")
 UNK_INIT = Option(
     "unk_init", TOKEN | NONE, "Row of the unknown token: zeros, mean, normal, uniform or token:WORD.",
-    usual="the file's own, else mean", heading=SPECIALS, metavar="INIT", recorded=True,
+    usual="the file's own, else mean", heading=SPECIALS, metavar="INIT", recorded="unk_init",
 )  # fmt: skip
 SPECIAL = Option(
     "specials", MANY.named("Iterable[SpecialLike]")._replace(parse="token"),
     "Another special token; may be repeated. INIT as for --unk-init; without it the file's own row, else normal.",
-    (), heading=SPECIALS, metavar="TOKEN[=INIT]", flags=("--special",), repeated=True, recorded=True,
+    (), heading=SPECIALS, metavar="TOKEN[=INIT]", flags=("--special",), repeated=True, recorded="specials",
 )  # fmt: skip
 SPECIALS_PLACE = Option(
-    "specials_at", TEXT, "Where the special tokens go.", "start", SPECIALS_AT, "specials-at", SPECIALS, recorded=True
+    "specials_at",
+    TEXT,
+    "Where the special tokens go.",
+    "start",
+    SPECIALS_AT,
+    "specials-at",
+    SPECIALS,
+    recorded="specials_at",
 )
 SEED = Option(
-    "seed", whole(), "Seed of the random rows.", 0, code="seed-range", heading=SPECIALS, metavar="N", recorded=True
+    "seed", whole(), "Seed of the random rows.", 0, code="seed-range", heading=SPECIALS, metavar="N", recorded="seed"
 )
 
 COUNTING = (TOKENIZER, FIELD, MIN_COUNT, MAX_SIZE)
