@@ -283,7 +283,7 @@ BAD: dict[str, tuple[bytes, dict[str, Any], str, int | None, str]] = {
     "blank": (b"\n \r\n\t\n", {}, "no-rows", None, "nothing but blank lines"),
     "BOM alone": (BOM, {}, "no-rows", None, "nothing but blank lines"),
     "BOM and LF": (BOM + b"\n", {}, "no-rows", None, "nothing but blank lines"),
-    "prose without numbers": (b"It was the best of times,\nit was the worst.\n", {}, "no-values", 1, "end in no numbers"),
+    "prose without numbers": (b"the best of times,\nthe worst of times.\n", {}, "no-values", 1, "end in no numbers"),
     "word list": (b"cat\ndog\npig\n", {}, "no-values", 1, "found 'cat'"),
     "one long line": (b"word " * 1_000_000, {}, "row-too-long", None, "does not end within 4 MiB"),
     "one long line after a header": (b"1 3\n" + b"word " * 1_000_000, {}, "row-too-long", None, "does not end"),

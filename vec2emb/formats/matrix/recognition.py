@@ -11,6 +11,7 @@ import struct
 from typing import Any
 
 from ...bundle.publication import CONFIG, MODEL, VOCAB
+from ...errors import InputError
 from ...io.urls import is_url, name_of, plain
 
 FASTTEXT_MAGIC = b"\xba\x16\x4f\x2f"
@@ -94,11 +95,11 @@ def is_old_fasttext(head: bytes) -> bool:
 
 def _holds_arrays(path: str) -> bool:
     """Whether a zip archive holds NumPy arrays and nothing else."""
-    import zipfile
+    from ...io.archives.zip_directory import read_directory
 
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
-        return False
+        with open(path, "rb") as file:
+            names = read_directory(file, path).namelist()
+    except (OSError, InputError):
+        return False  # the reader of archives reports what is wrong
     return bool(names) and all(name.endswith(".npy") for name in names)
