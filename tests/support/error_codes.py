@@ -27,10 +27,11 @@ MAKERS: dict[str, Callable[[str], str]] = {
 
 
 def slugs() -> set[str]:
-    """What a file can be that is none of vectors: the slugs of `formats/other.py`, of its table and its functions."""
-    tree = ast.parse((ROOT / "vec2emb" / "formats" / "other.py").read_text(encoding="utf-8"))
-    found = {slug for _, slug, _, _ in other._MAGIC}
-    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+    """What a file can be that holds no vectors: the slugs of `formats/other.py` and `formats/lookalikes.py`."""
+    formats = ROOT / "vec2emb" / "formats"
+    trees = [ast.parse((formats / name).read_text(encoding="utf-8")) for name in ("other.py", "lookalikes.py")]
+    found = {slug for _, slug, _, _ in other._MAGIC} | {other.PRINTED_ARRAY[0]}
+    for function in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         for node in ast.walk(function):
             if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
                 found |= strings(node.value.elts[0], function) or set()

@@ -113,7 +113,7 @@ class Option(NamedTuple):
         usual: what the help says of a default that depends.
         kind: `keyword`, `positional`, or `variadic`, as signatures have it.
         repeated: whether the command line takes it several times.
-        recorded: its name in the record of a conversion, which stays when the argument is renamed; None to record nothing.
+        recorded: its name in the record of a conversion, whatever the argument is called; None to record nothing.
         only: `python` or `cli` for an option that only one of the two has.
     """
 
