@@ -288,12 +288,13 @@ def where_rows_come_from(files: Files) -> None:
 @sentence("J9")
 def what_was_done_since(files: Files) -> None:
     settings, added = files.settings, files.settings["provenance"]["added"]
-    for step in settings["steps"]:
+    steps = settings["earlier_steps"] + settings["steps"]
+    for step in steps:
         assert step.keys() == {"kind", "source", "replay"}
         assert step["replay"] is not None
     seen: list[int] = []
     for one in added:
-        assert settings["steps"][one["step"]]["kind"] == "extend"
+        assert steps[one["step"]]["kind"] == "extend"
         seen += rows_of(one["rows"], settings["rows"])
     assert len(set(seen)) == len(seen)
 

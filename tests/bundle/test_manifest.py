@@ -103,9 +103,11 @@ def test_provenance_says_of_each_row_what_a_list_says(seed: int) -> None:
             return sorted(number[row] for row in of(*named) if row in number)
 
         assert list(found.new_rows().rows()) == expected("special", "zeros", "normal")
-        assert list(found.made_rows().rows()) == expected("special", "zeros", "normal", "padding")
+        made = {*expected("special", "zeros", "normal")} - set(found.trained.rows())
+        assert list(found.made_rows().rows()) == sorted(made.union(expected("padding")))
         assert list(found.rows_of_file().rows()) == expected("file", "given", "spelling")
-        assert list(found.borrowed_rows().rows()) == expected("spelling")
+        copies = set(expected("spelling")) - set(found.trained.rows())
+        assert list(found.borrowed_rows().rows()) == sorted(copies)
 
 
 def test_a_manifest_that_was_read_is_written_as_it_was(tmp_path: Path) -> None:
