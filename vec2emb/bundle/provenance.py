@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -216,23 +216,3 @@ class Provenance(NamedTuple):
         for rows in self.records().values():
             rows.bounds  # noqa: B018
         tuple(self.spellings.pairs())
-
-    def moved(self, size: int, new_row: Callable[[int], int | None]) -> Provenance:
-        """The record of the same rows under new numbers; None drops a row.
-
-        Args:
-            size: rows of the new table.
-            new_row: the new number of a row.
-        """
-        placed = ((special, new_row(special.id)) for special in self.specials)
-        pairs = ((new_row(row), spelling) for row, spelling in self.spellings.pairs())
-        return Provenance(
-            size,
-            tuple(special._replace(id=row) for special, row in placed if row is not None),
-            tuple(one._replace(rows=one.rows.moved(new_row)) for one in self.generated),
-            Spellings.of_pairs((row, spelling) for row, spelling in pairs if row is not None),
-            self.given.moved(new_row),
-            tuple((step, rows.moved(new_row)) for step, rows in self.added),
-            self.inherited.moved(new_row),
-            self.trained.moved(new_row),
-        )

@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._kernel import TokenIndex
-from ..bundle.derivation import RowMap, derive_manifest
 from ..bundle.manifest import REPLAY_VERSION, Manifest, Replay, Scalar, SourceRecord, TokenizerRecord, WordsRecord
 from ..bundle.provenance import RANDOM, Generated, Provenance, SpecialToken, Spellings
 from ..bundle.ranges import Ranges
 from ..errors import UsageError, shown
 from ..formats import Detected
 from ..io.sources import Source
-from ..words.vocabulary import Vocabulary
 from ..words.word_list import WordList
 from .engine import Counts
 from .planning import Plan
@@ -22,7 +20,9 @@ from .reading_pass import ReadOptions
 from .selection import Selection
 
 if TYPE_CHECKING:
+    from ..bundle.derivation import RowMap
     from ..formats.matrix.source import MatrixSource
+    from ..words.vocabulary import Vocabulary
 
 READING = {
     "format": "format",
@@ -171,6 +171,8 @@ def with_records_of(
     """The manifest with what the source records of its rows, if that is a bundle."""
     if matrix is None or matrix.manifest is None or matrix.vocab is None:
         return manifest
+    from ..bundle.derivation import derive_manifest  # late: few sources are bundles
+
     rows = row_map(selection, manifest.provenance, matrix.vocab)
     return derive_manifest(manifest, matrix.manifest, rows, keep_training=keep_training)
 
