@@ -272,28 +272,29 @@ def where_rows_come_from(files: Files) -> None:
     settings, provenance = files.settings, files.settings["provenance"]
     names = "generated spellings given added inherited trained"
     assert " ".join(provenance) == names
-    seen: list[int] = []
+    made: list[int] = []
     for one in provenance["generated"]:
         assert re.fullmatch("zeros|mean|normal|uniform|subword", one["init"])
         assert type(one["seed"]) is (int if one["init"] in ("normal", "uniform") else type(None))
-        seen += rows_of(one["rows"], settings["rows"])
+        made += rows_of(one["rows"], settings["rows"])
+    assert len(set(made)) == len(made)
     rows = sorted(rows_of(provenance["spellings"]["rows"], settings["rows"]))
     spellings = provenance["spellings"]["tokens"].split("\n") if rows else []
     for row, spelling in zip(rows, spellings, strict=True):
         assert spelling != files.tokens[row]
-    seen += [*rows, *rows_of(provenance["given"], settings["rows"])]
-    assert len(set(seen)) == len(seen)
+    assert not {*rows, *made} & rows_of(provenance["given"], settings["rows"])
 
 
 @sentence("J9")
 def what_was_done_since(files: Files) -> None:
     settings, added = files.settings, files.settings["provenance"]["added"]
-    for step in settings["steps"]:
+    steps = settings["earlier_steps"] + settings["steps"]
+    for step in steps:
         assert step.keys() == {"kind", "source", "replay"}
         assert step["replay"] is not None
     seen: list[int] = []
     for one in added:
-        assert settings["steps"][one["step"]]["kind"] == "extend"
+        assert steps[one["step"]]["kind"] == "extend"
         seen += rows_of(one["rows"], settings["rows"])
     assert len(set(seen)) == len(seen)
 
@@ -342,6 +343,13 @@ def extended(out: Path) -> None:
     vec2emb.extend(step, out, tokens=["qqq"], missing="zeros")
 
 
+def derived(out: Path) -> None:
+    """A bundle of a bundle that was extended, whose generated word another word falls back to."""
+    extended(out.parent / "old")
+    words = ["the", "ZYZZYVA", "qqq", "time"]
+    collected(lambda: vec2emb.convert(out.parent / "old", out, only=words, case_fallback=True, specials_at="end"))
+
+
 def converted(**options: Any) -> Callable[[Path], object]:
     return lambda out: collected(lambda: vec2emb.convert(SAMPLE, out, **{"limit": 20, **options}))
 
@@ -361,6 +369,7 @@ BUNDLES: dict[str, Callable[[Path], object]] = {
     "saved": saved,
     "extended": extended,
     "trained": trained,
+    "derived": derived,
 }
 
 

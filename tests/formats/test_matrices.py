@@ -277,10 +277,49 @@ def test_what_does_not_come_along(glove: Path, tmp_path: Path) -> None:
     report, warned = collected(lambda: vec2emb.convert(tmp_path / "with", tmp_path / "without"))
     assert [warning.code for warning in warned] == ["left-behind"]
     assert str(warned[0]).endswith(
-        "what the bundle records beside its rows does not come along: the position table, the scale, which rows train, "
-        "the tied head"
+        "what the bundle records beside its rows does not come along: the position table, the scale, the tied head"
     )
     assert report.warnings == warned
+    assert report.train == "none"
+
+
+def test_what_comes_along(tmp_path: Path) -> None:
+    """Lookup, training, tokenizer, licence and the record of each row; other ids and another type change none of it."""
+    (tmp_path / "corpus.txt").write_text("The price is £1 . the qqq\n")
+    collected(
+        lambda: vec2emb.convert(
+            FIXTURES / "glove.6B.50d.sample.txt", tmp_path / "a", corpus=tmp_path / "corpus.txt", tokenizer="bert",
+            lowercase=True, seed=3, specials=["[X]=uniform"], train_rows="new", license="PDDL-1.0",
+        )
+    )  # fmt: skip
+    collected(lambda: vec2emb.convert(tmp_path / "a", tmp_path / "b", dtype="float16", specials_at="end"))
+    collected(lambda: vec2emb.convert(tmp_path / "b", tmp_path / "c", only=["qqq", "the", "[X]"]))
+    one = vec2emb.load(tmp_path / "a")
+    for name in ("b", "c"):
+        other = vec2emb.load(tmp_path / name)
+        assert one.manifest is not None
+        assert other.manifest is not None
+        assert (other.manifest.lookup, other.manifest.tokenizer) == ("lower", ("bert", True))
+        assert other.vocab.encode(["The"]) == [other.vocab["the"]]
+        assert other.manifest.source is not None
+        assert other.manifest.source.license == "PDDL-1.0"
+        for token in other.vocab:
+            before, after = one.explain(token), other.explain(token)
+            assert (after.origin, after.text.replace(", rounded to float16", "")) == (before.origin, before.text)
+        new = other.manifest.provenance.new_rows()
+        assert {other.vocab.tokens[row] for row in new.rows()} == {
+            token for token in other.vocab if one.vocab[token] in one.manifest.provenance.new_rows()
+        }
+        assert (other.manifest.training.kind, other.manifest.training.rows) == ("new", new)
+        source = tmp_path / {"b": "a", "c": "b"}[name]
+        assert vec2emb.verify(tmp_path / name, source=source, rebuild=source).ok
+    assert vec2emb.load(tmp_path / "b").explain("the").text.endswith("lower-cased, rounded to float16")
+    table = vec2emb.read_vectors(tmp_path / "c")
+    assert table.explain("qqq").text == one.explain("qqq").text
+    assert (
+        vec2emb.audit(tmp_path / "b", corpus=tmp_path / "corpus.txt").to_dict()["sources"][0]["coverage"]
+        == (vec2emb.audit(tmp_path / "a", corpus=tmp_path / "corpus.txt").to_dict()["sources"][0]["coverage"])
+    )
 
 
 def test_a_bundle_that_is_damaged(glove: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers import collected, manifest_of
+from helpers import FIXTURES, collected, manifest_of
 from safetensors.torch import load_file
 from tiny_models import VOCABULARY, WIDTH, tiny
 from torch import Tensor, nn
@@ -612,6 +612,44 @@ def test_what_was_trained_comes_back(make: Callable[..., Path], tmp_path: Path) 
     assert set(again.state_dict()) == set(load_file(path / MODEL))
     save_embedding(load_text_embedding(tmp_path / "out"), tmp_path / "out", if_exists="replace")
     assert manifest_of(tmp_path / "out").positions == before.manifest.positions
+
+
+def test_rows_that_were_trained_are_known(tmp_path: Path) -> None:
+    """Of a partly frozen table the frozen rows are still the file's; the others say what they learned."""
+    sample = FIXTURES / "glove.6B.50d.sample.txt"
+    collected(lambda: vec2emb.convert(sample, tmp_path / "a", vocab=["the", "of", "qqq"], missing="zeros"))
+    module = load_embedding(tmp_path / "a", train_rows=["of", "qqq"])
+    assert isinstance(module, PartlyFrozenEmbedding)
+    with torch.no_grad():
+        module.trained.copy_(module.frozen[-1] * torch.tensor([[2.0], [3.0]]))
+    save_embedding(module, tmp_path / "b")
+    assert manifest_of(tmp_path / "b").provenance.trained == Ranges((3, 5))
+    table = vec2emb.load(tmp_path / "b")
+    assert [table.explain(word).text for word in ("the", "of", "qqq")] == [
+        "the row of the file as it is",
+        "the row of the file as it is; trained since",
+        "not in the file; zeros; trained since",
+    ]
+    found = vec2emb.verify(tmp_path / "b", source=sample)
+    assert found.ok, str(found)
+    assert "2 rows were trained since, and not compared" in found.notes
+    [near] = vec2emb.similar(tmp_path / "b", "the")
+    assert {"of", "qqq"} <= {neighbour.token for neighbour in near.nearest}
+    assert vec2emb.inspect(tmp_path / "b").facts["trained_rows"] == 2
+    (tmp_path / "corpus.txt").write_text("the of qqq\n")
+    audited = [
+        vec2emb.audit(tmp_path / name, corpus=tmp_path / "corpus.txt").to_dict()["sources"][0]["coverage"]
+        for name in "ab"
+    ]
+    assert [one["tokens"]["share"] if isinstance(one["tokens"], dict) else one["tokens"] for one in audited] == [
+        pytest.approx(2 / 3), 1.0,
+    ]  # fmt: skip
+    # A module that never could train, and one that was frozen after it could.
+    save_embedding(load_embedding(tmp_path / "a", freeze=True), tmp_path / "c")
+    assert not manifest_of(tmp_path / "c").provenance.trained
+    save_embedding(load_embedding(tmp_path / "a", freeze=False).requires_grad_(False), tmp_path / "d")
+    assert manifest_of(tmp_path / "d").provenance.trained == Ranges((1, 5))
+    assert manifest_of(tmp_path / "d").training.kind == "none"
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])

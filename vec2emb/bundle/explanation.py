@@ -17,7 +17,7 @@ from ..words.token_lookup import other_forms
 if TYPE_CHECKING:
     from ..words.vocabulary import Vocabulary
     from .manifest import Manifest, SourceRecord
-    from .provenance import SpecialToken
+    from .provenance import Origin, SpecialToken
 
 _APOSTROPHES = "'\N{RIGHT SINGLE QUOTATION MARK}\N{MODIFIER LETTER APOSTROPHE}"
 _HYPHENS = re.compile("[-\N{HYPHEN}\N{NON-BREAKING HYPHEN}\N{EN DASH}]")
@@ -127,9 +127,14 @@ def _origin(row: int, manifest: Manifest | None, from_file: bool) -> tuple[str, 
     if manifest is None:
         return ("file", "the row of the file as it is") if from_file else ("given", "the row that was given")
     origin = manifest.provenance.origin(row)
+    kind, text = _before_training(origin, manifest)
+    return kind, f"{text}; trained since" if origin.trained else text
+
+
+def _before_training(origin: Origin, manifest: Manifest) -> tuple[str, str]:
     added = origin.step is not None
-    source = manifest.source if origin.step is None else manifest.steps[origin.step].source
-    treated = _treated(source, manifest.dtype)
+    source = manifest.source if origin.step is None else manifest.history[origin.step].source
+    treated = _treated(_readings(origin, manifest), manifest.dtype)
     if origin.special is not None:
         return "special", _of_special(origin.special, added, treated)
     begun = "added; " if added else ""
@@ -143,7 +148,7 @@ def _origin(row: int, manifest: Manifest | None, from_file: bool) -> tuple[str, 
         lacking = "" if where is None else f"not in {where}; "
         return "initialised", f"{begun}{lacking}{_made(origin.generated.init, origin.generated.seed)}"
     if origin.kind == "given" or source is None:
-        return "given", f"{begun}the row that was given when the bundle was saved"
+        return "given", f"{begun}the row that was given when the bundle was saved{treated}"
     return "file", f"{begun}the row of {shown(source.name) if added else 'the file'}{treated or ' as it is'}"
 
 
@@ -170,12 +175,28 @@ _TREATED = {
 }
 
 
-def _treated(source: SourceRecord | None, dtype: str) -> str:
+def _readings(origin: Origin, manifest: Manifest) -> list[SourceRecord]:
+    """The files that a row was read from, one after the other: a bundle, that which the bundle was made of, .."""
+    chain: list[SourceRecord] = []
+    source = manifest.source
+    while source is not None:
+        chain.append(source)
+        source = source.origin
+    if origin.step is None:
+        return chain
+    own = manifest.history[origin.step].source
+    if origin.step >= len(manifest.earlier_steps):
+        chain = []
+    return [one for one in chain if one.format == "bundle"] + ([] if own is None else [own])
+
+
+def _treated(readings: list[SourceRecord], dtype: str) -> str:
     """What was done to the rows of a file; empty for nothing."""
-    done = [] if source is None else [text for name, text in _TREATED.items() if name in source.treated]
+    done = {name: None for source in reversed(readings) for name in source.treated}
     if dtype != "float32":
-        done.append(f"rounded to {dtype}")
-    return f", {', '.join(done)}" if done else ""
+        done[dtype] = None
+    texts = [_TREATED.get(name, f"rounded to {name}") for name in done]
+    return f", {', '.join(texts)}" if texts else ""
 
 
 # Other spellings.

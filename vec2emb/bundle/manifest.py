@@ -182,7 +182,8 @@ class Manifest(NamedTuple):
         tokenizer: the tokenizer of the corpus whose tokens are the words.
         source: None for a table from memory.
         replay: how the source was converted; None for a table from memory.
-        steps: what was done since.
+        earlier_steps: of a bundle that was converted, what had been done to it.
+        steps: what was done since the conversion.
         files: the other files, by base name.
         shard_size: of a table in shards, the bytes of one at most.
         vec2emb_version: what wrote the bundle.
@@ -203,6 +204,7 @@ class Manifest(NamedTuple):
     tokenizer: TokenizerRecord | None = None
     source: SourceRecord | None = None
     replay: Replay | None = None
+    earlier_steps: tuple[Step, ...] = ()
     steps: tuple[Step, ...] = ()
     files: Mapping[str, FileRecord] = {}
     shard_size: int | None = None
@@ -244,10 +246,16 @@ class Manifest(NamedTuple):
         """What words are multiplied by."""
         return 1.0 if self.scale is None else self.scale.factor
 
+    @property
+    def history(self) -> tuple[Step, ...]:
+        """All steps; `added` of the provenance refers to them by number."""
+        return (*self.earlier_steps, *self.steps)
+
     def added(self) -> Iterator[tuple[Step, Ranges]]:
         """The steps that added rows, each with its rows."""
+        history = self.history
         for step, rows in self.provenance.added:
-            yield self.steps[step], rows
+            yield history[step], rows
 
     def table_sha256(self) -> str:
         """SHA-256 of model.safetensors; of shards, the one that stands for all."""
@@ -287,10 +295,8 @@ class Manifest(NamedTuple):
             "provenance": _provenance(self.provenance),
             "source": _source(self.source),
             "replay": _replay(self.replay),
-            "steps": [
-                {"kind": step.kind, "source": _source(step.source), "replay": _replay(step.replay)}
-                for step in self.steps
-            ],
+            "earlier_steps": [_step(step) for step in self.earlier_steps],
+            "steps": [_step(step) for step in self.steps],
             "files": {name: record.to_dict() for name, record in self.files.items()},
         }
         if self.shard_size is not None:
@@ -321,6 +327,10 @@ def _source(source: SourceRecord | None) -> dict[str, Any] | None:
     if source is None:
         return None
     return {**source._asdict(), "treated": list(source.treated), "origin": _source(source.origin)}
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {"kind": step.kind, "source": _source(step.source), "replay": _replay(step.replay)}
 
 
 def _replay(replay: Replay | None) -> dict[str, Any] | None:

@@ -191,12 +191,12 @@ class _Fields:
 
 
 def _manifest(root: _Fields) -> m.Manifest:
-    steps = root.each("steps", _step)
+    earlier, steps = root.each("earlier_steps", _step), root.each("steps", _step)
     training = m.Training(root.choice("train", TRAINING), root.optional(root.ranges, "train_rows"))
     if (training.rows is None) != (training.kind in ("all", "none")):
         root.fail("train_rows", "ranges if train is new or rows, else null")
     manifest = m.Manifest(
-        provenance=_provenance(root, len(steps)),
+        provenance=_provenance(root, len(earlier) + len(steps)),
         dim=root.count("dim", 1),
         dtype=root.choice("dtype", DTYPES),
         key=root.text("key"),
@@ -210,6 +210,7 @@ def _manifest(root: _Fields) -> m.Manifest:
         tokenizer=_tokenizer(root.fields("tokenizer")) if root.has("tokenizer") else None,
         source=_source(root, "source"),
         replay=_replay(root, "replay"),
+        earlier_steps=earlier,
         steps=steps,
         files=_files(root.fields("files")),
         shard_size=root.count("shard_size", 1) if root.has("shard_size") else None,

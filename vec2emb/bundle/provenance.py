@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -154,12 +154,12 @@ class Provenance(NamedTuple):
         special = next((special for special in self.specials if special.id == row), None)
         if special is not None:
             return Origin("special", special=special, step=step, trained=trained)
-        spelling = self.spellings.get(row)
-        if spelling is not None:
-            return Origin("spelling", spelling=spelling, step=step, trained=trained)
         for generated in self.generated:
             if row in generated.rows:
                 return Origin("generated", generated=generated, step=step, trained=trained)
+        spelling = self.spellings.get(row)
+        if spelling is not None:
+            return Origin("spelling", spelling=spelling, step=step, trained=trained)
         return Origin("given" if row in self.given else "file", step=step, trained=trained)
 
     def generated_rows(self) -> Ranges:
@@ -172,16 +172,20 @@ class Provenance(NamedTuple):
         return Ranges.of_pairs([*((row, row + 1) for row in made), *self.generated_rows()])
 
     def made_rows(self) -> Ranges:
-        """The rows that say nothing about the vectors of the source: the new ones and padding."""
-        return self.new_rows() | Ranges.of_rows(sorted(s.id for s in self.specials if s.role == "padding"))
+        """The rows that no file gave and no training changed since: they say nothing about their words."""
+        return self.new_rows() - self.trained | self._padding()
 
     def rows_of_file(self) -> Ranges:
-        """The rows that a file or the caller gave."""
-        return self.made_rows().complement(self.size)
+        """The rows that a file or the caller gave, whether they were trained since or not."""
+        return (self.new_rows() | self._padding()).complement(self.size)
+
+    def _padding(self) -> Ranges:
+        row = self.token_of_role("padding")
+        return NO_ROWS if row is None else Ranges((row, row + 1))
 
     def borrowed_rows(self) -> Ranges:
-        """The rows that are, by intention, a copy of another spelling's."""
-        return self.spellings.rows
+        """The rows that are, by intention, a copy of another spelling's, and were not trained since."""
+        return self.spellings.rows - self.trained
 
     def added_rows(self) -> Ranges:
         """The rows that some step added."""
@@ -212,23 +216,3 @@ class Provenance(NamedTuple):
         for rows in self.records().values():
             rows.bounds  # noqa: B018
         tuple(self.spellings.pairs())
-
-    def moved(self, size: int, new_row: Callable[[int], int | None]) -> Provenance:
-        """The record of the same rows under new numbers; None drops a row.
-
-        Args:
-            size: rows of the new table.
-            new_row: the new number of a row.
-        """
-        placed = ((special, new_row(special.id)) for special in self.specials)
-        pairs = ((new_row(row), spelling) for row, spelling in self.spellings.pairs())
-        return Provenance(
-            size,
-            tuple(special._replace(id=row) for special, row in placed if row is not None),
-            tuple(one._replace(rows=one.rows.moved(new_row)) for one in self.generated),
-            Spellings.of_pairs((row, spelling) for row, spelling in pairs if row is not None),
-            self.given.moved(new_row),
-            tuple((step, rows.moved(new_row)) for step, rows in self.added),
-            self.inherited.moved(new_row),
-            self.trained.moved(new_row),
-        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from operator import lt
 
@@ -162,11 +162,6 @@ class Ranges:
         edges = [0, *(min(edge, count) for edge in self.bounds), count]
         pairs = zip(edges[::2], edges[1::2], strict=True)
         return Ranges(edge for start, stop in pairs if start < stop for edge in (start, stop))
-
-    def moved(self, new_row: Callable[[int], int | None]) -> Ranges:
-        """The rows under new numbers; None drops a row."""
-        rows = (new_row(row) for row in self.rows())
-        return Ranges.of_rows(sorted(row for row in rows if row is not None))
 
 
 NO_ROWS = Ranges()

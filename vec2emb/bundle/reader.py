@@ -24,7 +24,7 @@ from ..io.urls import is_url, label_of, plain
 from ..safetensors_files.header import PIECE, TensorInfo
 from ..safetensors_files.sharding import FileRecord, begins_with, is_shard_name
 from ..safetensors_files.tables import Stretch, TableFile, TableFiles
-from .publication import CONFIG, MODEL, VOCAB, Target
+from .publication import CONFIG, MODEL, VOCAB, Publication, Target
 
 if TYPE_CHECKING:
     from ..words.vocabulary import Vocabulary
@@ -283,6 +283,19 @@ class Bundle:
             "bundle-damaged", message, path=self.label, expected=expected, found=found,
             hint="the files do not belong together: convert again, or copy the bundle again",
         )  # fmt: skip
+
+
+def publish_or_keep(publication: Publication, written: Manifest) -> bool:
+    """Publish what was written, or with `keep` compare it with what is there; whether that is the same and was kept.
+
+    Raises:
+        OutputError: with `keep`, another bundle is there.
+    """
+    if publication.if_exists == "keep" and not publication.target.is_free():
+        compare_with_existing(publication.target, written)
+        return True
+    publication.publish()
+    return False
 
 
 def compare_with_existing(target: Target, manifest: Manifest) -> None:

@@ -12,7 +12,7 @@ from ..options.definition import check
 from ..safetensors_files.dtypes import FLOATS, widen_bfloat16
 from ..safetensors_files.header import PIECE
 from ..words.vocabulary import Vocabulary
-from .reader import Bundle, compare_with_existing, largest, open_vocabulary
+from .reader import Bundle, largest, open_vocabulary, publish_or_keep
 from .target import target_of
 
 if TYPE_CHECKING:
@@ -222,17 +222,13 @@ class Table:
         if dtype is None:
             dtype = "float32" if self.manifest is None else self.manifest.dtype
         self._refuse_values(largest(dtype), dtype)
-        target = target_of(path)
-        with target.publication(if_exists) as publication:
+        with target_of(path).publication(if_exists) as publication:
             with BundleWriter(publication, self.dim, dtype) as writer:
                 for start, stop in self._pieces():
                     writer.rows.write(start, self.rows(start, stop).tobytes())
                 writer.write_vocabulary([bytes(self.vocab.blob)])
                 written = writer.finish(self.described(dtype, freeze), self._positions)
-            if if_exists == "keep" and not target.is_free():
-                compare_with_existing(target, written)
-            else:
-                publication.publish()
+            publish_or_keep(publication, written)
 
     def _refuse_values(self, limit: float, dtype: str) -> None:
         import numpy as np

@@ -66,14 +66,14 @@ def _arguments(opened: Bundle, vocab: Vocabulary, found: Verification) -> dict[s
         raise UsageError(
             "not-rebuildable", "the bundle was made from a table in memory, not from a file", path=opened.label
         )
-    if extensions := [step for step, _ in manifest.added()]:
+    if extensions := [step for step in manifest.steps if step.kind == "extend"]:
         sources = ", ".join(shown(step.source.name) for step in extensions if step.source)
         raise UsageError(
             "not-rebuildable", "rows were added since the bundle was converted", path=opened.label,
             found=f"{len(extensions)} extension{'' if len(extensions) == 1 else 's'}{sources and f', from {sources}'}",
             hint="rebuild the bundle that was extended; --source compares the rows that it had",
         )  # fmt: skip
-    if manifest.provenance.trained:
+    if manifest.provenance.trained - manifest.provenance.inherited:
         raise UsageError("not-rebuildable", "the rows were trained since they were converted", path=opened.label)
     arguments: dict[str, Any] = {
         **arguments_of(replay, {**READING, **TABLE}, opened.label),
@@ -89,7 +89,7 @@ def _arguments(opened: Bundle, vocab: Vocabulary, found: Verification) -> dict[s
             return None
         arguments["vocab"] = WordList(words, replay.vocab.name, corpus=replay.vocab.corpus)
     if replay.only is not None:
-        arguments["only"] = WordList(_kept_words(manifest, vocab), replay.only.name)
+        arguments["only"] = WordList(_kept_words(replay, vocab), replay.only.name)
     if arguments.get("train_rows") == "none":
         arguments |= {"train_rows": None, "freeze": True}
     elif arguments.get("train_rows") == "rows" and manifest.training.rows is not None:
@@ -104,10 +104,10 @@ def _given_words(replay: Replay, given: WordsRecord, vocab: Vocabulary) -> Vocab
     return Vocabulary(tokens[:count] if at_end else tokens[len(tokens) - count :])
 
 
-def _kept_words(manifest: Manifest, vocab: Vocabulary) -> Vocabulary:
+def _kept_words(replay: Replay, vocab: Vocabulary) -> Vocabulary:
     """The words of `--only` that the file has."""
-    specials = {special.id for special in manifest.specials}
-    return Vocabulary([token for row, token in enumerate(vocab.tokens) if row not in specials])
+    asked = {token for token, _ in replay.specials}
+    return Vocabulary([token for token in vocab.tokens if token not in asked])
 
 
 def _recorded_name(opened: Bundle) -> str:

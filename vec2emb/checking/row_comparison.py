@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..bundle.manifest import REPLAY_VERSION, Replay
+from ..bundle.ranges import NO_ROWS
 from ..bundle.reader import DTYPES, Bundle
 from ..bundle.writer import narrowed
 from ..conversion.parsed_rows import ParsedRows
@@ -50,12 +51,15 @@ def check_rows(
         dim, expected = reading.detected.dim, opened.tensor.shape[1]
         if not found.check(f"the dimension is that of {reading.source.label}", dim == expected, f"{dim}"):
             return
-        origins = _Origins(opened, vocab)
+        origins = _Origins(opened, vocab, reading.detected.format == "bundle")
         rules = Rules(str(recorded.options.get("duplicates", "first")), recorded.options.get("lowercase") is True)
         selection = GivenOrder(vocab, [], rules=rules, extra_tokens=origins.elsewhere)
         comparison = _Comparison(opened, selection, origins)
         reading.run(selection, comparison.take)
         comparison.conclude(reading.source.label, found)
+        made_of = opened.manifest.source
+        if made_of is not None and made_of.format == "bundle" and reading.detected.format != "bundle":
+            found.notes.append(f"the bundle was converted from the bundle {shown(made_of.name)}: compare it with that")
 
 
 class _Origins:
@@ -64,29 +68,34 @@ class _Origins:
     Attributes:
         made: rows that come from no row of the file: special, missing and added ones.
         added: rows that the bundle gained since it was converted, wherever they come from.
+        trained: other rows that were trained since.
         absent: of these, the words that the file must not have.
         takers: token of the file -> rows that took its vector though they are another token's.
         elsewhere: those tokens that are no rows themselves.
     """
 
-    def __init__(self, opened: Bundle, vocab: Vocabulary) -> None:
+    def __init__(self, opened: Bundle, vocab: Vocabulary, of_bundle: bool) -> None:
         provenance = opened.manifest.provenance
+        # A bundle has the rows whose record came from it.
+        same = provenance.inherited if of_bundle else NO_ROWS
         self.made: set[int] = set()
         self.takers: dict[bytes, list[int]] = {}
-        self.added = set(provenance.added_rows().rows())
+        self.added = set((provenance.added_rows() - same).rows())
         for special in provenance.specials:
-            if special.id in self.added:
+            if special.id in self.added or special.id in same:
                 continue
             if special.init.startswith("token:"):
                 self._take(special.id, special.init.removeprefix("token:"))
             elif special.init not in ("file", "given"):
                 self.made.add(special.id)
-        self.absent = set(provenance.generated_rows().rows()) - self.added
+        self.absent = set((provenance.generated_rows() - same).rows()) - self.added
+        self.trained = set((provenance.trained - same).rows()) - self.added
         self.made |= self.absent | self.added
-        self.fallbacks = list(provenance.borrowed_rows().rows())
-        for row, spelling in provenance.spellings.pairs():
+        borrowed = [(row, spelling) for row, spelling in provenance.spellings.pairs() if row not in same]
+        self.fallbacks = [row for row, _ in borrowed]
+        for row, spelling in borrowed:
             self._take(row, spelling)
-        self.taken = {row for rows in self.takers.values() for row in rows}
+        self.taken = {row for rows in self.takers.values() for row in rows} - self.trained
         self.elsewhere = [token for token in self.takers if token.decode() not in vocab.tokens]
 
     def _take(self, row: int, token: str) -> None:
@@ -135,18 +144,20 @@ class _Comparison:
     def conclude(self, label: str, found: Verification) -> None:
         """Record what came out."""
         origins = self._origins
-        others = origins.made | origins.taken
+        others = origins.made | origins.taken | origins.trained
         different = [row for row, verdict in enumerate(self._seen) if verdict == _OTHER and row not in others]
-        different += [row for row, verdict in self._taken.items() if verdict == _OTHER]
+        different += [row for row, verdict in self._taken.items() if verdict == _OTHER and row in origins.taken]
         lacking = [row for row, verdict in enumerate(self._seen) if not verdict and row not in others]
         lacking += sorted(origins.taken - self._taken.keys())
         present = [row for row in (*sorted(origins.absent), *origins.fallbacks) if self._seen[row]]
-        compared = self._rows - len(origins.made)
+        compared = self._rows - len(origins.made | origins.trained)
         self._check(f"{compared:,} rows are what their words have in {label}", different, "different", found)
         self._check(f"no row is of a word that {label} lacks", lacking, "not there", found)
         self._check(f"words recorded as missing are not in {label}", present, "there, and not taken from there", found)
         if made := len(origins.made - origins.added):
             found.notes.append(f"{made:,} rows come from no row of the file: special and missing words")
+        if origins.trained:
+            found.notes.append(f"{len(origins.trained):,} rows were trained since, and not compared")
         if origins.added:
             found.notes.append(f"{len(origins.added):,} rows were added since by vec2emb extend, and not compared")
 

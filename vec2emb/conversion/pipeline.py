@@ -150,7 +150,8 @@ def convert(
             `none`, `sqrt-dim`, `unit-rms` (their mean square becomes 1), `match-positions` (as long as these), or a
             number.
         train_rows: the rows that are to train, recorded and applied by the module: `all`, `new` (special tokens
-            that were set, and missing words), a file of words, words, or ids. The padding row never trains.
+            that were set, and missing words), a file of words, words, or ids. The padding row never trains. By default
+            all train, and of a bundle those that it records.
         freeze: record that no row trains.
         key_style: whose names the tensors have: `plain`, `bert`, `roberta`, `gpt2`, `bart`, `fairseq` or `clip`. It
             also says how many rows of the position table stand in front of the first position, and for what.
@@ -198,13 +199,14 @@ def convert(
     shard_bytes = None if shard_size is None else parse_size("shard_size", shard_size)
     position_plan = PositionPlan.asked(positions, max_positions, position_preset, train_positions, seed)
     model = ModelPlan.parse(position_plan, scale, key_style, word_key, position_key, tied_head)
-    train = TrainRows.parse(train_rows, True if freeze else None) or TrainRows("all")
+    train = TrainRows.parse(train_rows, True if freeze else None)
     conversion = Conversion(
         read, plan, missing, seed, model, train, Expectations.parse(expect), strict,
         license, without_secrets(source_url),
         recorded={
             "positions": positions, "max_positions": max_positions, "position_preset": position_preset,
-            "train_positions": train_positions, "scale": model.scale.asked, "train_rows": train.kind,
+            "train_positions": train_positions, "scale": model.scale.asked,
+            "train_rows": None if train is None else train.kind,
             "key_style": key_style, "word_key": word_key, "position_key": position_key, "tied_head": tied_head,
         },
         shard_size=shard_bytes,

@@ -17,7 +17,7 @@ from ..options.definition import check
 from ..words.vocabulary import Vocabulary
 from .parsed_rows import Collector, ParsedRows
 from .reading_pass import ReadOptions, open_pass
-from .recording import source_record
+from .recording import source_record, with_records_of
 from .report import Report, announce
 from .selection import Rules, Selection
 
@@ -35,8 +35,10 @@ class ReadTable(Table):
 
     _from_file = True
 
-    def __init__(self, vocab: Vocabulary, vectors: NDArray[np.float32], report: Report) -> None:
-        super().__init__(vocab, vectors)
+    def __init__(
+        self, vocab: Vocabulary, vectors: NDArray[np.float32], report: Report, manifest: Manifest | None
+    ) -> None:
+        super().__init__(vocab, vectors, manifest)
         self.report = report
 
 
@@ -67,7 +69,8 @@ def read_vectors(
     `convert`.
 
     Returns:
-        A `Table` of the file's V different tokens: `.vocab`, `.vectors` (float32[V, D]), and `.report`.
+        A `Table` of the file's V different tokens: `.vocab`, `.vectors` (float32[V, D]), and `.report`; of a bundle
+        also `.manifest`, where each row comes from.
 
     Raises:
         InputError: the source is at fault.
@@ -83,12 +86,16 @@ def read_vectors(
         counts, found = opened.run(selection, memory.take)
         read = source_record(opened.source, opened.detected, counts, selection, options)
         manifest = Manifest(Provenance(len(selection)), opened.detected.dim, "float32", source=read)
+        manifest = with_records_of(opened.matrix, manifest, selection, keep_training=True)
+        of_bundle = opened.matrix is not None and opened.matrix.manifest is not None
         report = Report(opened.source, opened.detected, counts, selection, manifest)
     announce(found, strict)
     report.warnings = found
-    vocab = Vocabulary.from_blob(b"".join(selection.vocabulary()), padding_idx=None, unk_idx=None)
+    vocab = Vocabulary.from_blob(
+        b"".join(selection.vocabulary()), padding_idx=None, unk_idx=None, lookup=manifest.lookup
+    )
     vectors = np.frombuffer(memory.data, np.float32, report.rows * report.dim).reshape(-1, report.dim)
-    return ReadTable(vocab, vectors, report)
+    return ReadTable(vocab, vectors, report, manifest if of_bundle else None)
 
 
 class _Memory:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._kernel import TokenIndex
-from ..bundle.manifest import REPLAY_VERSION, Replay, Scalar, SourceRecord, TokenizerRecord, WordsRecord
+from ..bundle.manifest import REPLAY_VERSION, Manifest, Replay, Scalar, SourceRecord, TokenizerRecord, WordsRecord
 from ..bundle.provenance import RANDOM, Generated, Provenance, SpecialToken, Spellings
 from ..bundle.ranges import Ranges
 from ..errors import UsageError, shown
@@ -21,7 +21,9 @@ from .reading_pass import ReadOptions
 from .selection import Selection
 
 if TYPE_CHECKING:
+    from ..bundle.derivation import RowMap
     from ..formats.matrix.source import MatrixSource
+    from ..words.vocabulary import Vocabulary
 
 _RECORDED = {option.recorded: option.name for option in CONVERT if option.recorded is not None}
 _OF_THEIR_OWN = ("specials", "vocab", "only")  # fields of `Replay`
@@ -132,6 +134,58 @@ def arguments_of(replay: Replay, names: Mapping[str, str], label: str) -> dict[s
             hint="use the version of vec2emb that wrote the bundle",
         )  # fmt: skip
     return {names[name]: value for name, value in replay.options.items()}
+
+
+def with_records_of(
+    matrix: MatrixSource | None, manifest: Manifest, selection: Selection, *, keep_training: bool
+) -> Manifest:
+    """The manifest with what the source records of its rows, if that is a bundle."""
+    if matrix is None or matrix.manifest is None or matrix.vocab is None:
+        return manifest
+    from ..bundle.derivation import derive_manifest  # late: few sources are bundles
+
+    rows = row_map(selection, manifest.provenance, matrix.vocab)
+    return derive_manifest(manifest, matrix.manifest, rows, keep_training=keep_training)
+
+
+def row_map(selection: Selection, provenance: Provenance, old: Vocabulary) -> RowMap:
+    """Where the rows of a bundle went: each under its own token, and where another word took its spelling.
+
+    Args:
+        selection: settled.
+        provenance: of the new table, without what the bundle records.
+        old: the tokens of the bundle.
+    """
+    find, lowercase, tokens = row_finder(selection), selection.rules.lowercase, old.tokens
+    made = {special.id for special in provenance.specials if special.init != "file"}
+    made |= {*provenance.generated_rows().rows(), *provenance.spellings.rows.rows()}
+    takers: dict[str, list[int]] = {}
+    for row, spelling in provenance.spellings.pairs():
+        takers.setdefault(spelling, []).append(row)
+    kept = _kept_by_lowercase(tokens, selection.rules.duplicates) if lowercase else {}
+
+    def rows(row: int) -> list[int]:
+        token = tokens[row].lower() if lowercase else tokens[row]
+        if lowercase and kept[token] != row:
+            return []
+        own = find(token)
+        return [*([] if own is None or own in made else [own]), *takers.get(token, ())]
+
+    return rows
+
+
+def _kept_by_lowercase(tokens: Iterable[str], duplicates: str) -> dict[str, int]:
+    """Of the tokens that become the same, the row that is kept: the lower-case one, else the first or the last."""
+    kept: dict[str, int] = {}
+    exact: set[str] = set()
+    for row, token in enumerate(tokens):
+        lowered = token.lower()
+        if lowered == token:
+            exact.add(token)
+            kept[token] = row
+        elif lowered not in kept or (duplicates == "last" and lowered not in exact):
+            kept[lowered] = row
+    return kept
 
 
 def row_finder(selection: Selection) -> Callable[[str], int | None]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import IO, TYPE_CHECKING, Any
 
 from ..bundle.publication import Target
@@ -84,20 +84,19 @@ class RowReport:
         if self._file is not None:
             selection.on_event = self._event
 
-    def conclude(self, provenance: Provenance, names: Callable[[Sequence[int]], list[str]]) -> None:
-        """Add the rows that are not simply the file's own; `names` gives the tokens of rows."""
+    def conclude(self, provenance: Provenance, vocabulary: Iterable[bytes]) -> None:
+        """Add the rows that are not simply the file's own; `vocabulary` is vocab.txt in pieces."""
         if self._file is None:
             return
+        tokens = b"".join(vocabulary).decode().split("\n")
         for special in provenance.specials:
             reason = f"{special.role}, {special.init}"
             self._write({"what": "special", "row": special.id, "token": special.token, "reason": reason})
-        rows = list(provenance.spellings.rows.rows())
-        for (row, spelling), token in zip(provenance.spellings.pairs(), names(rows), strict=True):
-            self._write({"what": "fallback", "row": row, "token": token, "reason": f"the row of {spelling}"})
+        for row, spelling in provenance.spellings.pairs():
+            self._write({"what": "fallback", "row": row, "token": tokens[row], "reason": f"the row of {spelling}"})
         for generated in provenance.generated:
-            rows = list(generated.rows.rows())
-            for row, token in zip(rows, names(rows), strict=True):
-                self._write({"what": "initialised", "row": row, "token": token, "reason": generated.init})
+            for row in generated.rows.rows():
+                self._write({"what": "initialised", "row": row, "token": tokens[row], "reason": generated.init})
 
     def _event(self, event: RowEvent) -> None:
         token = event.token.decode("utf-8", "backslashreplace")

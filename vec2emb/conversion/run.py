@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..bundle.model_layout import ModelLayout, ModelPlan
 from ..bundle.publication import Target
-from ..bundle.reader import compare_with_existing
+from ..bundle.reader import publish_or_keep
 from ..bundle.training import TrainRows
 from ..bundle.writer import BundleWriter, check_folder
 from ..errors import InputError, Vec2embWarning, VocabularyError, shown
@@ -37,7 +37,7 @@ class Conversion(NamedTuple):
         plan: which rows there are to be.
         missing, seed: how rows of words are set that the source lacks.
         model: names of tensors, positions, scale.
-        train: which rows are to train.
+        train: which rows are to train; None for those that the source records, or all.
         expected: what must come out, or nothing is written.
         strict: whether warnings are errors.
         license, source_url: recorded of the source.
@@ -50,7 +50,7 @@ class Conversion(NamedTuple):
     missing: str
     seed: int
     model: ModelPlan
-    train: TrainRows
+    train: TrainRows | None
     expected: Expectations
     strict: bool
     license: str | None
@@ -91,12 +91,8 @@ class Conversion(NamedTuple):
             manifest = report.manifest._replace(all_lowercase=report.all_lowercase)
             report.manifest = writer.finish(manifest, layout.table)
             self.expected.check(report, report.manifest.table_sha256())
-            if if_exists == "keep" and not target.is_free():
-                compare_with_existing(target, report.manifest)
-                report.kept_existing = True
-            else:
-                publication.publish()
-            row_lines.conclude(report.manifest.provenance, selection.names)
+            report.kept_existing = publish_or_keep(publication, report.manifest)
+            row_lines.conclude(report.manifest.provenance, selection.vocabulary())
         report.path, report.model_path = target.label, None if self.shard_size else target.model_label
         return report
 
@@ -121,9 +117,9 @@ class Conversion(NamedTuple):
         return selection, report, layout
 
     def _described(
-        self, opened: Pass, counts: Counts, selection: Selection, inits: Sequence[str], rows: RowFile | None
+        self, opened: Pass, counts: Counts, selection: Selection, inits: Sequence[str], table: RowFile | None
     ) -> tuple[Report, ModelLayout]:
-        """What is recorded and reported of the table; without `rows`, lengths are not measured."""
+        """What is recorded and reported of the table; without `table`, lengths are not measured."""
         from ..bundle import manifest as records  # late: nothing of it is needed before the rows are there
         from . import recording
 
@@ -131,16 +127,16 @@ class Conversion(NamedTuple):
         provenance = recording.provenance_of(selection, inits, self.missing, self.seed)
         padding_idx = provenance.token_of_role("padding")
         layout = self.model.make_table(dim, padding_idx)
-        if rows is not None:
+        if table is not None:
             pairs = provenance.rows_of_file()
-            layout = layout.measure((block for start, stop in pairs for block in rows.blocks(start, stop)), dim)
-        find = recording.row_finder(selection)
-        trained = self.train.ranges(len(selection), padding_idx, provenance.new_rows(), find)
+            layout = layout.measure((block for start, stop in pairs for block in table.blocks(start, stop)), dim)
+        find, train = recording.row_finder(selection), self.train or TrainRows("all")
+        trained = train.ranges(len(selection), padding_idx, provenance.new_rows(), find)
         license, url = _terms(opened, self.license, self.source_url)
         source = recording.source_record(opened.source, opened.detected, counts, selection, self.read)
         manifest = records.Manifest(
             provenance, dim, dtype, layout.names.word, layout.names.style, layout.names.tied_head,
-            layout.recorded_positions(), layout.scale.recorded(), records.Training(self.train.kind, trained),
+            layout.recorded_positions(), layout.scale.recorded(), records.Training(train.kind, trained),
             selection.lookup,
             tokenizer=recording.tokenizer_record(self.plan.words),
             source=source._replace(license=license, url=url),
@@ -148,6 +144,7 @@ class Conversion(NamedTuple):
                 self.read, self.plan, {"missing": self.missing, "seed": self.seed, **self.recorded}
             ),
         )  # fmt: skip
+        manifest = recording.with_records_of(opened.matrix, manifest, selection, keep_training=self.train is None)
         report = Report(opened.source, opened.detected, counts, selection, manifest, layout)
         report.describe_files(self.shard_size)
         return report, layout

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..bundle.manifest import REPLAY_VERSION, Manifest, PositionRecord, Replay, Scale, Step
 from ..bundle.model_layout import ModelLayout, ModelPlan, ScaleLike, ScalePlan, name_tensors
 from ..bundle.publication import CONFIG
-from ..bundle.reader import Bundle, compare_with_existing, open_bundle
+from ..bundle.reader import Bundle
+from ..bundle.rewriting import Contents, Source, rewrite_bundle
 from ..bundle.table import rows_of_source, stored_positions
-from ..bundle.target import target_of
-from ..bundle.writer import BundleWriter
 from ..conversion.recording import arguments_of
-from ..conversion.report import announce
 from ..errors import UsageError, Vec2embWarning
 from ..io.urls import is_url, plain
 from ..options.commands import ATTACH, DESCRIBE, RESIZE
@@ -320,38 +318,26 @@ def _rewrite(
     bundle: Pathish, output: Pathish | None, if_exists: str, decide: Callable[[Bundle], ModelLayout], step: Step
 ) -> Attached:
     """Write a bundle anew with the position table that `decide` makes for it."""
-    found_there = Bundle(bundle)  # what is no bundle is refused before anything is touched
-    if output is None and found_there.location is not None:
-        raise UsageError(
-            "output-missing", "a bundle behind a URL is not changed in place", found=found_there.label,
-            hint="name an output",
-        )  # fmt: skip
-    target = target_of(found_there.label if output is None else output)
-    with target.publication("replace" if output is None else if_exists) as publication:
-        opened, vocab = open_bundle(bundle)  # again: nobody else can write it any more, if it is the target
-        opened.check_sum()
-        before = opened.manifest
-        layout = decide(opened).measure(rows_of_source(opened), before.dim)
-        manifest = before._replace(
+    attached: list[tuple[str, ModelLayout, tuple[Vec2embWarning, ...]]] = []
+
+    def attach(source: Source) -> Contents:
+        opened = source.bundle
+        layout = decide(opened).measure(rows_of_source(opened), opened.manifest.dim)
+        found = tuple(filter(None, [layout.warning(source.target.label)]))
+        attached.append((source.target.label, layout, found))
+        manifest = opened.manifest._replace(
             key=layout.names.word, key_style=layout.names.style, tied_head=layout.names.tied_head,
-            positions=layout.recorded_positions(), scale=layout.scale.recorded(), steps=(*before.steps, step),
+            positions=layout.recorded_positions(), scale=layout.scale.recorded(),
         )  # fmt: skip
-        with BundleWriter(publication, before.dim, before.dtype, stored=True, shard_size=before.shard_size) as writer:
-            for at, stored in opened.pieces():
-                writer.rows.write(at, stored)
-            writer.write_vocabulary([bytes(vocab.blob)])
-            written = writer.finish(manifest, layout.table)
-        found = tuple(filter(None, [layout.warning(target.label)]))
-        announce(list(found), strict=False)
-        if if_exists == "keep" and output is not None and not target.is_free():
-            compare_with_existing(target, written)
-        else:
-            publication.publish()
-    keys = (layout.names.word, *layout.names.positions)
-    norms = layout.word_norm, layout.position_norm, layout.ratio
+        return Contents(manifest, layout.table, step=step, warnings=found)
+
+    written = rewrite_bundle(bundle, output, attach, if_exists=if_exists).manifest
+    label, layout, found = attached[0]
     if written.positions is None:
         raise AssertionError("positions were attached")
-    return Attached(target.label, keys, written.positions, written.scale, *norms, found)
+    keys = (layout.names.word, *layout.names.positions)
+    norms = layout.word_norm, layout.position_norm, layout.ratio
+    return Attached(label, keys, written.positions, written.scale, *norms, found)
 
 
 def _own_key(manifest: Manifest) -> str | None:

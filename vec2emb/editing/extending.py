@@ -9,11 +9,9 @@ from typing import Any
 from ..bundle.manifest import REPLAY_VERSION, Manifest, Replay, SourceRecord, Step, Training
 from ..bundle.provenance import RANDOM, Generated, SpecialToken
 from ..bundle.ranges import Ranges
-from ..bundle.reader import Bundle, compare_with_existing, open_bundle
+from ..bundle.rewriting import Contents, Source, rewrite_bundle
 from ..bundle.table import stored_positions
-from ..bundle.target import target_of
 from ..bundle.training import TrainLike, TrainRows
-from ..bundle.writer import BundleWriter
 from ..conversion.reading_pass import ReadOptions
 from ..conversion.recording import reading_options, words_record
 from ..conversion.report import announce
@@ -47,12 +45,12 @@ class Extension:
         warnings: all that was odd.
     """
 
-    def __init__(self, path: str, before: int, rows: int, dim: int) -> None:
-        self.path = path
-        self.rows = rows
-        self.dim = dim
-        self.added = rows - before
-        self.first = before
+    def __init__(self) -> None:
+        self.path = ""
+        self.rows = 0
+        self.dim = 0
+        self.added = 0
+        self.first = 0
         self.present = 0
         self.from_source = 0
         self.missing = 0
@@ -64,6 +62,28 @@ class Extension:
         self.source: SourceRecord | None = None
         self.kept_existing = False
         self.warnings: list[Vec2embWarning] = []
+
+    def describe(
+        self, path: str, manifest: Manifest, gained: NewRows, specials: list[Special], missing: str, seed: int
+    ) -> None:
+        """Fill in what the new rows are."""
+        self.path, self.first, self.dim = path, manifest.rows, manifest.dim
+        self.added = len(gained)
+        self.rows = self.first + self.added
+        self.source = gained.source
+        self.missing = len(gained.missing)
+        self.from_source = self.added - self.missing - len(specials)
+        if self.missing:
+            self.missing_init, self.first_missing = missing, gained.names(gained.missing[:FEW])
+        inits = [special.init or special.default for special in specials]
+        self.specials = tuple(
+            SpecialToken(special.token, self.first + row, special.role, init, seed if init in RANDOM else None)
+            for row, (special, init) in enumerate(zip(specials, inits, strict=True))
+        )
+        self.warnings = gained.warnings
+        if not self.added:
+            text = f"{path}: the bundle has all of the words already; nothing was added"
+            self.warnings.append(Vec2embWarning("nothing-new", text, path=path))
 
     def to_dict(self) -> dict[str, Any]:
         """What `--json` prints."""
@@ -153,44 +173,33 @@ def extend(
     asked = arrange(pad, unk, unk_init, specials)
     if wanted is None and not asked:
         raise UsageError("nothing-to-add", "what is to be added?", hint="add --tokens, --vocab, --special or --unk")
-    Bundle(bundle)  # what is no bundle is refused before anything is touched
-    target = target_of(output)
-    with target.publication(if_exists) as publication:
-        opened, old = open_bundle(bundle)  # again: nobody else can write it any more, if it is the target
-        opened.check_sum()
-        manifest = opened.manifest
-        if unit_norm is None:
-            unit_norm = manifest.source is not None and "unit-norm" in manifest.source.treated
-        read = ReadOptions.of(arguments, unit_norm=unit_norm, dtype=manifest.dtype)
-        new_specials = _special_tokens(asked, old)
-        words = _new_words(wanted.vocab if wanted else Vocabulary([]), old, {special.token for special in asked})
-        dim, count = manifest.dim, len(old) + len(new_specials) + len(words)
-        done = Extension(target.label, len(old), count, dim)
+    read = ReadOptions.of(arguments, unit_norm=unit_norm is True)
+    read.policy()
+    done = Extension()
+    plan = None if freeze else train_rows
+
+    def grow(old: Source) -> Contents:
+        manifest = old.bundle.manifest
+        scaled = manifest.source is not None and "unit-norm" in manifest.source.treated
+        own = read._replace(unit_norm=scaled if unit_norm is None else unit_norm, dtype=manifest.dtype)
+        new_specials = _special_tokens(asked, old.vocab)
+        words = _new_words(wanted.vocab if wanted else Vocabulary([]), old.vocab, {special.token for special in asked})
+        gained = NewRows(old.bundle, old.vocab, new_specials, words, old.staging())
+        if source is not None:
+            gained.read(source, own, duplicates)
+        gained.initialize(missing, seed)
+        done.describe(old.target.label, manifest, gained, new_specials, missing, seed)
         done.present = len({special.token for special in asked}.union(wanted.vocab if wanted else ())) - done.added
-        with BundleWriter(publication, dim, manifest.dtype, stored=True, shard_size=manifest.shard_size) as writer:
-            gained = NewRows(opened, old, new_specials, words, writer.staging_rows())
-            if source is not None:
-                gained.read(source, read, duplicates)
-            gained.initialize(missing, seed)
-            _describe(done, gained, missing, new_specials, seed)
-            options = {**reading_options(read), "duplicates": duplicates, "missing": missing, "seed": seed}
-            replay = Replay(REPLAY_VERSION, options, vocab=words_record(wanted))
-            grown = _grown(manifest, gained, done, Step("extend", replay, gained.source))
-            plan = None if freeze else train_rows
-            grown = grown._replace(training=_training(manifest, old, grown, gained, done, plan))
-            done.train, done.training_rows = grown.training.kind, grown.training.count(count, grown.padding_idx)
-            announce(done.warnings, strict)
-            for at, stored in opened.pieces():
-                writer.rows.write(at, stored)
-            for at, rows in gained.stored():
-                writer.rows.write(done.first + at, rows)
-            writer.write_vocabulary([bytes(old.blob), gained.blob()])
-            written = writer.finish(grown, stored_positions(opened))
-        if if_exists == "keep" and not target.is_free():
-            compare_with_existing(target, written)
-            done.kept_existing = True
-        else:
-            publication.publish()
+        options = {**reading_options(own), "duplicates": duplicates, "missing": missing, "seed": seed}
+        step = Step("extend", Replay(REPLAY_VERSION, options, vocab=words_record(wanted)), gained.source)
+        grown = _grown(manifest, gained, done, seed)
+        grown = grown._replace(training=_training(old, grown, gained, done, plan))
+        done.train, done.training_rows = grown.training.kind, grown.training.count(done.rows, grown.padding_idx)
+        announce(done.warnings, strict)
+        rows = ((done.first + at, stored) for at, stored in gained.stored())
+        return Contents(grown, stored_positions(old.bundle), gained.blob(), rows, step if done.added else None)
+
+    done.kept_existing = rewrite_bundle(bundle, output, grow, if_exists=if_exists).kept_existing
     return done
 
 
@@ -248,57 +257,32 @@ def _new_words(words: Vocabulary, old: Vocabulary, special: set[str]) -> Vocabul
     return Vocabulary(new)
 
 
-def _describe(done: Extension, gained: NewRows, missing: str, specials: list[Special], seed: int) -> None:
-    done.source = gained.source
-    done.missing = len(gained.missing)
-    done.from_source = done.added - done.missing - len(specials)
-    if done.missing:
-        done.missing_init, done.first_missing = missing, gained.names(gained.missing[:FEW])
-    inits = [special.init or special.default for special in specials]
-    done.specials = tuple(
-        SpecialToken(special.token, done.first + row, special.role, init, seed if init in RANDOM else None)
-        for row, (special, init) in enumerate(zip(specials, inits, strict=True))
-    )
-    done.warnings = gained.warnings
-    if not done.added:
-        text = f"{done.path}: the bundle has all of the words already; nothing was added"
-        done.warnings.append(Vec2embWarning("nothing-new", text, path=done.path))
-
-
-def _grown(manifest: Manifest, gained: NewRows, done: Extension, step: Step) -> Manifest:
-    """The manifest with the new rows; which rows train is still as before."""
+def _grown(manifest: Manifest, gained: NewRows, done: Extension, seed: int) -> Manifest:
+    """The manifest with the new rows, which the next step adds; which rows train is still as before."""
     if not done.added:
         return manifest
-    before = manifest.provenance
-    seed = step.replay.options["seed"]
-    lacking = Ranges.of_rows(done.first + row for row in gained.missing)
-    generated = before.generated
-    if lacking and done.missing_init is not None:
-        own_seed = seed if done.missing_init in RANDOM and isinstance(seed, int) else None
-        generated += (Generated(done.missing_init, own_seed, lacking),)
+    before, generated = manifest.provenance, manifest.provenance.generated
+    if done.missing_init is not None:
+        rows = Ranges.of_rows(done.first + row for row in gained.missing)
+        generated += (Generated(done.missing_init, seed if done.missing_init in RANDOM else None, rows),)
     provenance = before._replace(
         size=done.rows,
         specials=(*before.specials, *done.specials),
         generated=generated,
-        added=(*before.added, (len(manifest.steps), Ranges((done.first, done.rows)))),
+        added=(*before.added, (len(manifest.history), Ranges((done.first, done.rows)))),
     )
     all_lowercase = manifest.all_lowercase
     if all_lowercase:
         words = gained.blob().decode().split("\n")[len(done.specials) : -1]
         all_lowercase = all(word == word.lower() for word in words)
-    return manifest._replace(provenance=provenance, steps=(*manifest.steps, step), all_lowercase=all_lowercase)
+    return manifest._replace(provenance=provenance, all_lowercase=all_lowercase)
 
 
 def _training(
-    manifest: Manifest,
-    old: Vocabulary,
-    grown: Manifest,
-    gained: NewRows,
-    done: Extension,
-    train_rows: TrainLike | None,
+    source: Source, grown: Manifest, gained: NewRows, done: Extension, train_rows: TrainLike | None
 ) -> Training:
     """Which rows are to train now."""
-    padding, before = grown.padding_idx, manifest.training
+    old, padding, before = source.vocab, grown.padding_idx, source.bundle.manifest.training
     new = grown.provenance.new_rows()
     if isinstance(train_rows, str) and train_rows == "added" and done.added:
         rows = Ranges((done.first, done.rows))

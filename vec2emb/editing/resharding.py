@@ -5,11 +5,7 @@ from __future__ import annotations
 import os
 
 from ..bundle.manifest import Manifest
-from ..bundle.reader import Bundle, open_bundle
-from ..bundle.table import stored_positions
-from ..bundle.target import target_of
-from ..bundle.writer import BundleWriter, check_folder
-from ..errors import OutputError
+from ..bundle.rewriting import rewrite_bundle, unchanged
 from ..io.progress import ProgressLike, progress_of
 from ..options.sizes import parse_size
 
@@ -31,26 +27,8 @@ def write_shards(
         OutputError: the target exists or cannot be written.
         UsageError: the size or the output is none that shards can have.
     """
-    size, target = parse_size("shard_size", shard_size), target_of(output)
-    check_folder(target, size)
-    Bundle(bundle)  # what is no bundle is refused before anything is touched
-    with target.publication(if_exists) as publication:
-        opened, vocab = open_bundle(bundle)
-        opened.check_sum()
-        manifest = opened.manifest
-        with (
-            BundleWriter(publication, manifest.dim, manifest.dtype, stored=True, shard_size=size) as writer,
-            progress_of(progress, os.path.basename(output)) as show,
-        ):
-            done = 0
-            for row, stored in opened.pieces():
-                writer.rows.write(row, stored)
-                done += len(stored)
-                if show is not None:
-                    show(done, opened.tensor.stop)
-            writer.write_vocabulary([bytes(vocab.blob)])
-            written = writer.finish(manifest, stored_positions(opened))
-            if any(writer.rows.read(row, len(stored) // opened.width) != stored for row, stored in opened.pieces()):
-                raise OutputError("export-misread", "what was written reads otherwise", path=output)
-        publication.publish()
-    return written
+    size = parse_size("shard_size", shard_size)
+    with progress_of(progress, os.path.basename(output)) as show:
+        return rewrite_bundle(
+            bundle, output, unchanged, if_exists=if_exists, shard_size=size, read_back=True, show=show
+        ).manifest

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..bundle.manifest import Manifest
-from ..bundle.ranges import NO_ROWS
+from ..bundle.ranges import NO_ROWS, Ranges
 from ..bundle.table import Table, load
 from ..bundle.training import TrainLike, TrainRows
 from ..errors import UsageError
@@ -22,6 +22,7 @@ from .partly_frozen import PartlyFrozenEmbedding
 from .text import PositionTable, TextEmbedding
 
 BundleLike = str | os.PathLike[str] | Table
+Words = nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding
 M = TypeVar("M", bound=nn.Module)
 
 
@@ -31,12 +32,21 @@ class Origin(NamedTuple):
     vocab: Vocabulary
     manifest: Manifest | None
     positions: NDArray[np.float32] | None
+    trainable: Ranges | None
 
     @classmethod
-    def of(cls, table: Table) -> Origin:
-        """What there is to remember of a table."""
+    def of(cls, table: Table, trainable: Ranges | None) -> Origin:
+        """What there is to remember of a table; `trainable` are the rows that can train, None if that is not known."""
         positions = table.positions
-        return cls(table.vocab, table.manifest, None if positions is None else positions.copy())
+        return cls(table.vocab, table.manifest, None if positions is None else positions.copy(), trainable)
+
+
+def trainable_rows(words: Words) -> Ranges:
+    """The rows that an optimizer can change."""
+    if isinstance(words, PartlyFrozenEmbedding):
+        return Ranges.of_rows(words.rows.tolist()) if words.trained.requires_grad else NO_ROWS
+    count = words.num_embeddings
+    return Ranges((0, count)) if count and words.weight.requires_grad else NO_ROWS
 
 
 def load_embedding(
@@ -222,5 +232,8 @@ def _own(rows: NDArray[Any], dtype: torch.dtype | None, device: torch.device | s
 
 
 def _remember(module: M, table: Table) -> M:
-    vars(module)["origin"] = Origin.of(table)  # past nn.Module, which would look at it
+    words = module.words if isinstance(module, TextEmbedding) else module
+    if not isinstance(words, nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding):
+        raise AssertionError(f"a module of {type(words).__name__}")
+    vars(module)["origin"] = Origin.of(table, trainable_rows(words))  # past nn.Module, which would look at it
     return module

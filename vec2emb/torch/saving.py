@@ -14,11 +14,9 @@ from ..errors import UsageError
 from ..options.commands import SAVE_EMBEDDING
 from ..options.definition import check
 from ..words.vocabulary import Vocabulary
-from .loading import BundleLike, Origin
+from .loading import BundleLike, Origin, Words, trainable_rows
 from .partly_frozen import PartlyFrozenEmbedding
 from .text import PositionTable, TextEmbedding
-
-Words = nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding
 
 _DTYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
 
@@ -32,8 +30,9 @@ def save_embedding(
 ) -> None:
     """Write a module as a bundle, with the vocabulary and the settings of the bundle that it was loaded from.
 
-    The bundle records that it was trained, which rows train, and the dtype that the module has (float32 for any other
-    than float16 and bfloat16). A LayerNorm is not part of a bundle.
+    The bundle records which rows training may have changed: those that could train when the module was loaded or can
+    train now, and of a module with `like` all. It records which rows train, and the dtype that the module has (float32
+    for any other than float16 and bfloat16). A LayerNorm is not part of a bundle.
 
     Args:
         module: what `load_embedding`, `load_text_embedding` or `embedding_bag` made, or any `nn.Embedding`; it may be
@@ -67,14 +66,21 @@ def save_embedding(
 
 
 def _trained(origin: Origin, words: Words, dtype: str) -> Manifest:
-    """The manifest of the origin, of which it is said that its rows were trained."""
+    """The manifest of the origin, with the rows that training may have changed."""
     manifest = origin.manifest
     if manifest is None:
         manifest = Table.of_arrays(origin.vocab, words.weight).described(dtype)
-    padding, before = manifest.padding_idx, manifest.provenance
-    every = Ranges((0, before.size) if before.size else ())
-    rows = every if padding is None else every - Ranges((padding, padding + 1))
-    return manifest._replace(dtype=dtype, training=_training(words, manifest), provenance=before._replace(trained=rows))
+    provenance = manifest.provenance
+    may_differ = trainable_rows(words) if origin.trainable is None else trainable_rows(words) | origin.trainable
+    if origin.trainable is None and not isinstance(words, PartlyFrozenEmbedding):
+        may_differ = Ranges((0, provenance.size) if provenance.size else ())  # nothing is known of the rows
+    padding = manifest.padding_idx
+    if padding is not None:
+        may_differ -= Ranges((padding, padding + 1))
+    trained = provenance.trained | may_differ
+    return manifest._replace(
+        dtype=dtype, training=_training(words, manifest), provenance=provenance._replace(trained=trained)
+    )
 
 
 def _bare(module: nn.Module) -> nn.Module:
@@ -89,9 +95,9 @@ def _bare(module: nn.Module) -> nn.Module:
 
 def _origin(module: nn.Module, like: BundleLike | Vocabulary | None) -> Origin:
     if isinstance(like, Vocabulary):
-        return Origin(like, None, None)
+        return Origin(like, None, None, None)
     if like is not None:
-        return Origin.of(like if isinstance(like, Table) else load(like))
+        return Origin.of(like if isinstance(like, Table) else load(like), None)
     if "part" in vars(module):
         first, stop = vars(module)["part"]
         raise UsageError(
@@ -111,6 +117,8 @@ def _training(words: Words, manifest: Manifest) -> Training:
     """Which rows train; their name is kept if they are still the same."""
     if not isinstance(words, PartlyFrozenEmbedding):
         return Training("all" if words.weight.requires_grad else "none")
+    if not words.trained.requires_grad:
+        return Training("none")
     rows, before = Ranges.of_rows(words.rows.tolist()), manifest.training
     return before if before.rows == rows else Training("rows", rows)
 

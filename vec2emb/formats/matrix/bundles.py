@@ -34,6 +34,7 @@ class BundleSource(MatrixSource):
         super().__init__(path, name, "bundle", rows, dim, tensor.stop - tensor.start, "of the bundle")
         self.value_bytes = 2 if tensor.dtype == "F16" else 4
         self.pad, self.unk = self._vocab.pad_token, self._vocab.unk_token
+        self.manifest, self.vocab = manifest, self._vocab
         recorded = manifest.source
         if recorded is not None:
             self.license, self.url = recorded.license, recorded.url
@@ -43,7 +44,6 @@ class BundleSource(MatrixSource):
             for what, is_there in (
                 ("the position table", manifest.positions is not None),
                 ("the scale", manifest.scale is not None),
-                ("which rows train", manifest.training.kind != "all"),
                 ("the tied head", manifest.tied_head is not None),
             )
             if is_there

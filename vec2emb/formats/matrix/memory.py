@@ -98,6 +98,10 @@ def is_of(where: object, package: str) -> bool:
 def _of_table(table: Table) -> MatrixSource:
     source = MemorySource("<Table>", "memory", table.vectors, table.vocab, "of the table")
     source.pad, source.unk = table.vocab.pad_token, table.vocab.unk_token
+    source.manifest, source.vocab = getattr(table, "manifest", None), table.vocab
+    recorded = None if source.manifest is None else source.manifest.source
+    if recorded is not None:
+        source.license, source.url = recorded.license, recorded.url
     source.pad_is_zero = table.vocab.padding_idx is not None and not table.vectors[table.vocab.padding_idx].any()
     return source
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ...bundle.manifest import Manifest
+    from ...words.vocabulary import Vocabulary
+
 
 class MatrixSource:
     """Words and the rows of a matrix, in the same order.
@@ -32,6 +35,7 @@ class MatrixSource:
         pad, unk: the padding and unknown token that the source itself names, or None.
         pad_is_zero: whether the padding row is known to be zero, as it will be.
         license, url: where it is recorded, of the vectors.
+        manifest, vocab: of a bundle, what it records, and its tokens.
         notes: what it records and what does not come along, in words.
         is_text: whether the words are text already, so that no encoding can be asked for.
         in_order: whether vectors can only be read in order, block by block, together with the words.
@@ -68,6 +72,8 @@ class MatrixSource:
         self.unk: str | None = None
         self.license: str | None = None
         self.url: str | None = None
+        self.manifest: Manifest | None = None
+        self.vocab: Vocabulary | None = None
         self.notes: list[str] = []
         self._is_verified = False
         self._verifying = threading.Lock()
