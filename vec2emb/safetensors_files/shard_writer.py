@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ..errors import OutputError
-from ..io.filesystem import sha256_of, write_all
+from ..io.digest import WrittenPieces
+from ..io.filesystem import sha256_of
 from .header import TensorInfo, encode_header
 from .rows import RowFile
 from .sharding import MOST, shard_name, sharding_metadata
@@ -36,6 +37,27 @@ class ShardedRows(RowFile):
         self._each = each
         self._held: dict[int, list[int]] = {}  # shard -> [descriptor, users], the one that was used last at the end
         self._lock = threading.Lock()
+        self._early = False
+        self._pieces_of: dict[int, WrittenPieces] = {}
+
+    def hash_early(self, early: bool) -> None:
+        self._early = early
+        for pieces in list(self._pieces_of.values()):
+            pieces.early = early
+
+    def _written(self, shard: int) -> WrittenPieces:
+        """What was written of a shard."""
+
+        def read(view: memoryview, offset: int) -> int:
+            with self._opened(shard) as descriptor:
+                return os.preadv(descriptor, [view], offset)
+
+        with self._lock:
+            pieces = self._pieces_of.get(shard)
+            if pieces is None:
+                pieces = self._pieces_of[shard] = WrittenPieces(read)
+                pieces.early = self._early
+            return pieces
 
     def _places(self, row: int, count: int) -> Iterator[tuple[int, int, int]]:
         """Shard, offset in its file, and how many of `count` rows from `row` on stand there."""
@@ -47,9 +69,12 @@ class ShardedRows(RowFile):
 
     def _write(self, row: int, rows: memoryview) -> None:
         for shard, offset, count in self._places(row, len(rows) // self._width):
-            with self._opened(shard) as descriptor:
-                write_all(descriptor, rows[: count * self._width], offset)
+            self._put_into(shard, rows[: count * self._width], offset)
             rows = rows[count * self._width :]
+
+    def _put_into(self, shard: int, data: bytes | bytearray | memoryview, offset: int) -> None:
+        with self._opened(shard) as descriptor:
+            self._put(descriptor, self._written(shard), memoryview(data), offset)
 
     def _read(self, row: int, count: int) -> bytes:
         pieces = []
@@ -113,8 +138,7 @@ class ShardedRows(RowFile):
             for name, table in positions.items():
                 shape = (len(table) // self._width, self.dim)
                 tensors[name] = TensorInfo(dtype, shape, end, end + len(table))
-                with self._opened(shard) as descriptor:
-                    write_all(descriptor, table, self._base + end)
+                self._put_into(shard, table, self._base + end)
                 end += len(table)
             self._put_header(shard, tensors, {**metadata, **sharding_metadata(positions, 0)}, end)
             facts.append({"bytes": self._base + end})
@@ -127,8 +151,8 @@ class ShardedRows(RowFile):
         header = encode_header(tensors, metadata, align=self._base)
         if len(header) != self._base:
             raise AssertionError(f"a header of {len(header)} bytes")
+        self._put_into(shard, header, 0)
         with self._opened(shard) as descriptor:
-            write_all(descriptor, header, 0)
             os.ftruncate(descriptor, self._base + size)
 
     def _sync_and_hash(self, shard: int) -> str:
