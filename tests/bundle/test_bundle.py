@@ -104,7 +104,8 @@ def test_every_reader_opens_it(bundle: Path) -> None:
     np.testing.assert_array_equal(table["absent"], expected[1])
     assert table.vocab.tokens == ["<pad>", "<unk>", "the", "of", "\N{NO-BREAK SPACE}"]
     assert (table.vocab.padding_idx, table.vocab.unk_idx) == (0, 1)
-    assert table.config == json.loads((bundle / CONFIG).read_bytes())
+    assert table.manifest is not None
+    assert table.manifest.to_dict() == json.loads((bundle / CONFIG).read_bytes())
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -153,13 +154,13 @@ def test_the_settings_record_what_was_done_and_nothing_that_changes_by_itself(so
     assert config["source"]["bytes"] == len(TEXT.encode())
     assert config["source"]["rows"] == 3
     assert config["specials"] == [
-        {"token": "<pad>", "id": 0, "role": "padding", "init": "zeros"},
-        {"token": "<unk>", "id": 1, "role": "unknown", "init": "mean"},
-        {"token": "<s>", "id": 2, "role": "special", "init": "normal"},
+        {"token": "<pad>", "id": 0, "role": "padding", "init": "zeros", "seed": None},
+        {"token": "<unk>", "id": 1, "role": "unknown", "init": "mean", "seed": None},
+        {"token": "<s>", "id": 2, "role": "special", "init": "normal", "seed": 3},
     ]
-    assert config["options"]["seed"] == 3
+    assert config["replay"]["options"]["seed"] == 3
     assert config["train"] == "none"
-    assert not {"threads", "progress", "if_exists", "strict"} & config["options"].keys()
+    assert not {"threads", "progress", "if_exists", "strict"} & config["replay"]["options"].keys()
     assert str(tmp_path) not in (tmp_path / "a.vec2emb.json").read_text()
 
 
@@ -289,11 +290,26 @@ def train(ranges: Any) -> Harm:
     return each(edit_facts(put(train="rows"), config=True), edit_config(put(train_rows=ranges)))
 
 
-def extension(rows: list[int], missing: list[list[int]]) -> Harm:
-    return edit_config(put(extensions=[{"rows": rows, "missing": missing, "options": {}, "source": None}]))
+def special(row: Any) -> dict[str, Any]:
+    return {"token": "the", "id": row, "role": "special", "init": "zeros", "seed": None}
 
 
-NONE = "has a row that is none: expected 0 <= row < 5, found "
+def generated(rows: Any) -> dict[str, Any]:
+    return {"init": "zeros", "seed": None, "rows": rows}
+
+
+def provenance(**fields: Any) -> Harm:
+    return edit_config(lambda config: config["provenance"].update(fields))
+
+
+def added(config: dict[str, Any], rows: str) -> None:
+    """Record a step that added rows."""
+    step = {"kind": "extend", "source": None, "replay": {**config["replay"], "options": {}}}
+    config["steps"] = [step]
+    config["provenance"]["added"] = [{"step": 0, "rows": rows}]
+
+
+NONE = "has a row that is out of range: expected 0 <= row < 5, found "
 DAMAGE: dict[str, tuple[Harm, str]] = {
     "vocabulary-swapped": (swap_lines, "not the one that belongs here"),
     "vocabulary-missing": (lambda b: (b / VOCAB).unlink(), "vocab.txt is missing"),
@@ -310,39 +326,48 @@ DAMAGE: dict[str, tuple[Harm, str]] = {
     ),
     "tensors-folder": (each(lambda b: (b / MODEL).unlink(), lambda b: (b / MODEL).mkdir()), "opened|mapped|read"),
     "settings-missing": (lambda b: (b / CONFIG).unlink(), "no vec2emb.json"),
-    "settings-newer": (edit_config(put(format_version=2)), "newer vec2emb"),
-    "settings-list": (write(CONFIG, b"[]"), "format_version"),
-    "settings-null": (write(CONFIG, b"null"), "format_version"),
-    "settings-cut": (write(CONFIG, b'{"format_version": 1'), "cannot be read"),
-    "settings-deep": (write(CONFIG, b"[" * 200_000), "cannot be read"),
-    "settings-deep-object": (write(CONFIG, b'{"a":' * 100_000), "cannot be read"),
-    "settings-digits": (write(CONFIG, b"9" * 5000), "cannot be read"),
-    "settings-not-text": (write(CONFIG, b"\xff\xfe\xfd"), "cannot be read"),
+    "settings-newer": (edit_config(put(schema=3)), "another schema .*expected schema 2, found '3'"),
+    "settings-list": (write(CONFIG, b"[]"), r"\$ must be an object"),
+    "settings-null": (write(CONFIG, b"null"), r"\$ must be an object"),
+    "settings-cut": (write(CONFIG, b'{"schema": 2'), "is not JSON"),
+    "settings-deep": (write(CONFIG, b"[" * 200_000), "is not JSON"),
+    "settings-deep-object": (write(CONFIG, b'{"a":' * 100_000), "is not JSON"),
+    "settings-digits": (write(CONFIG, b"9" * 5000), "is not JSON"),
+    "settings-not-text": (write(CONFIG, b"\xff\xfe\xfd"), "is not JSON"),
     "settings-folder": (each(lambda b: (b / CONFIG).unlink(), lambda b: (b / CONFIG).mkdir()), "cannot be read"),
     "version-text": (edit_config(put(format_version="1")), "format_version"),
     "version-true": (edit_config(put(format_version=True)), "format_version"),
-    "key-list": (edit_config(put(key=["weight"])), "not as its metadata say"),
-    "key-number": (edit_config(put(key=1)), "not as its metadata say"),
+    "key-list": (edit_config(put(key=["weight"])), r"\$\.key must be a string.* found '\[\"weight\"\]'"),
+    "key-number": (edit_config(put(key=1)), r"\$\.key must be a string"),
     "key-other": (edit_config(put(key="bias")), "not as its metadata say"),
-    "files-list": (edit_config(put(files=[])), "does not say what"),
-    "files-null": (edit_config(put(files=None)), "does not say what"),
+    "files-list": (edit_config(put(files=[])), r"\$\.files must be an object"),
+    "files-null": (edit_config(put(files=None)), r"\$\.files must be an object"),
     "files-empty": (edit_config(put(files={})), "does not say what"),
-    "file-a-number": (edit_config(put(files={MODEL: 1, VOCAB: 2})), "does not say what"),
-    "file-size-text": (edit_config(lambda c: c["files"][VOCAB].update(bytes="22")), "does not say what"),
+    "file-a-number": (edit_config(put(files={MODEL: 1, VOCAB: 2})), r"\$\.files\.model.safetensors must be an object"),
+    "file-size-text": (
+        edit_config(lambda c: c["files"][VOCAB].update(bytes="22")),
+        r"\$\.files\.vocab.txt\.bytes must be a whole number",
+    ),
     "file-size-wrong": (edit_config(lambda c: c["files"][VOCAB].update(bytes=5)), "another size"),
-    "rows-text": (edit_facts(put(rows="5"), config=True), "not as its metadata say"),
+    "rows-text": (edit_facts(put(rows="5"), config=True), r"\$\.rows must be a whole number"),
     "rows-other": (edit_facts(put(rows=4), config=True), "not as its metadata say"),
     "rows-disagree": (edit_config(put(rows=4)), "disagree about rows"),
-    "dim-null": (edit_facts(put(dim=None), config=True), "not as its metadata say"),
+    "dim-null": (edit_facts(put(dim=None), config=True), r"\$\.dim must be a whole number from 1"),
     "dtype-other": (edit_facts(put(dtype="float16"), config=True), "another type"),
-    "dtype-unknown": (edit_facts(put(dtype="int8"), config=True), "another type"),
-    "dtype-list": (edit_facts(put(dtype=["float32"]), config=True), "another type"),
-    "padding-text": (edit_facts(put(padding_idx="0"), config=True), "padding_idx is no row"),
-    "padding-true": (edit_facts(put(padding_idx=False), config=True), "padding_idx is no row"),
-    "padding-negative": (edit_facts(put(padding_idx=-1), config=True), "padding_idx is no row"),
-    "padding-beyond": (edit_facts(put(padding_idx=5), config=True), "padding_idx is no row"),
-    "unknown-float": (edit_facts(put(unk_idx=1.0), config=True), "unk_idx is no row"),
-    "unknown-disagree": (edit_config(put(unk_idx=None)), "disagree about unk_idx"),
+    "dtype-unknown": (edit_facts(put(dtype="int8"), config=True), r"\$\.dtype must be one of"),
+    "dtype-list": (edit_facts(put(dtype=["float32"]), config=True), r"\$\.dtype must be one of"),
+    "padding-text": (edit_facts(put(padding_idx="0"), config=True), r"\$\.padding_idx must be a whole number"),
+    "padding-true": (edit_facts(put(padding_idx=False), config=True), r"\$\.padding_idx must be a whole number"),
+    "padding-negative": (
+        edit_facts(put(padding_idx=-1), config=True),
+        r"\$\.padding_idx must be a whole number from 0",
+    ),
+    "padding-beyond": (
+        edit_facts(put(padding_idx=5), config=True),
+        r"\$\.padding_idx must be 0, as \$\.specials has it",
+    ),
+    "unknown-float": (edit_facts(put(unk_idx=1.0), config=True), r"\$\.unk_idx must be a whole number"),
+    "unknown-disagree": (edit_facts(put(unk_idx=None)), "disagree about unk_idx"),
     "no-vocabulary-hash": (edit_facts(lambda f: f.pop("vocab_sha256")), "which vocabulary"),
     "vocabulary-hash-null": (edit_facts(put(vocab_sha256=None)), "which vocabulary"),
     "vocabulary-hash-other": (edit_facts(put(vocab_sha256="0" * 64)), "not the one that belongs here"),
@@ -356,28 +381,53 @@ DAMAGE: dict[str, tuple[Harm, str]] = {
         ),
         "not written by vec2emb",
     ),
-    "lookup-unknown": (edit_config(put(lookup="upper")), "lookup is not as"),
-    "lookup-list": (edit_config(put(lookup=["exact"])), "lookup is not as"),
-    "specials-null": (edit_config(put(specials=None)), "specials is not as"),
-    "specials-names": (edit_config(put(specials=["<pad>"])), "specials is not as"),
-    "source-text": (edit_config(put(source="x")), "source is not as"),
-    "no-columns": (no_columns, "not as its metadata say"),
-    "special-beyond": (edit_config(lambda c: c["specials"][1].update(id=5)), f"specials of vec2emb.json {NONE}5"),
-    "special-negative": (edit_config(lambda c: c["specials"][1].update(id=-1)), f"specials of vec2emb.json {NONE}-1"),
-    "special-true": (edit_config(lambda c: c["specials"][1].update(id=True)), "specials is not as"),
-    "missing-endless": (edit_config(put(missing={"rows": [[0, 10**12]]})), f"missing .*{NONE}999999999999"),
-    "missing-init": (edit_config(put(missing={"init": 1, "rows": []})), "missing is not as"),
-    "fallbacks-beyond": (edit_config(put(fallbacks=[[3, "a"], [5, "b"]])), f"fallbacks .*{NONE}5"),
-    "fallbacks-negative": (edit_config(put(fallbacks=[[-1, "a"], [3, "b"]])), f"fallbacks .*{NONE}-1"),
-    "fallbacks-falling": (edit_config(put(fallbacks=[[4, "a"], [3, "b"]])), "fallbacks is not as"),
-    "fallbacks-object": (edit_config(put(fallbacks={"a": 3})), "fallbacks is not as"),
-    "fallbacks-short": (edit_config(put(fallbacks=[[3, "a"], [4]])), "fallbacks is not as"),
-    "fallbacks-numbers": (edit_config(put(fallbacks=[[3, 4]])), "fallbacks is not as"),
-    "train-beyond": (train([[0, 6]]), f"train_rows .*{NONE}5"),
-    "train-no-rows": (train(None), "contradicts itself about the rows that train: expected train_rows"),
-    "train-needless-rows": (edit_config(put(train_rows=[[0, 2]])), "contradicts itself about the rows that train"),
-    "extension-beyond": (extension([4, 6], []), f"extensions .*{NONE}5"),
-    "extension-missing-beyond": (extension([4, 5], [[4, 10**12]]), f"extensions .*{NONE}999999999999"),
+    "lookup-unknown": (edit_config(put(lookup="upper")), r"\$\.lookup must be one of exact"),
+    "lookup-list": (edit_config(put(lookup=["exact"])), r"\$\.lookup must be one of"),
+    "specials-null": (edit_config(put(specials=None)), r"\$\.specials must be a list"),
+    "specials-names": (edit_config(put(specials=["<pad>"])), r"\$\.specials\[0\] must be an object"),
+    "source-text": (edit_config(put(source="x")), r"\$\.source must be an object"),
+    "no-columns": (no_columns, r"\$\.dim must be a whole number from 1"),
+    "source-part": (
+        edit_config(lambda c: c["source"].pop("rows")),
+        r"\$\.source\.rows must be a whole number.*found nothing",
+    ),
+    "special-beyond": (edit_config(lambda c: c["specials"].append(special(5))), f"specials of vec2emb.json {NONE}5"),
+    "special-negative": (edit_config(lambda c: c["specials"].append(special(-1))), r"\$\.specials\[2\]\.id must be"),
+    "special-true": (edit_config(lambda c: c["specials"].append(special(True))), r"\$\.specials\[2\]\.id must be"),
+    "special-role": (edit_config(lambda c: c["specials"][0].update(role="unknown")), "the role unknown"),
+    "generated-endless": (provenance(generated=[generated("0:1000000000000")]), f"generated.*{NONE}999999999999"),
+    "generated-init": (
+        provenance(generated=[{**generated("3:4"), "init": 1}]),
+        r"generated\[0\]\.init must be a string",
+    ),
+    "generated-list": (provenance(generated=[generated([[3, 4]])]), r"generated\[0\]\.rows must be a string"),
+    "given-text": (provenance(given="all"), r"\$\.provenance\.given must be rising ranges"),
+    "spellings-beyond": (provenance(spellings={"rows": "3:4 5:6", "tokens": "a\nb"}), f"spellings.rows .*{NONE}5"),
+    "spellings-list": (provenance(spellings=[[3, "a"]]), r"\$\.provenance\.spellings must be an object"),
+    "spellings-none": (provenance(spellings=None), r"\$\.provenance\.spellings must be an object"),
+    "added-beyond": (edit_config(lambda c: added(c, "4:6")), rf"added\[0\].rows .*{NONE}5"),
+    "added-by-nothing": (
+        provenance(added=[{"step": 0, "rows": "4:5"}]),
+        r"added\[0\]\.step must be the number of a step",
+    ),
+    "step-replay": (
+        edit_config(put(steps=[{"kind": "extend", "source": None, "replay": None}])),
+        r"steps\[0\]\.replay",
+    ),
+    "replay-option": (
+        edit_config(lambda c: c["replay"]["options"].update(seed=[1])),
+        r"\$\.replay\.options\.seed must be",
+    ),
+    "scale-text": (
+        edit_config(put(scale={"kind": "factor", "factor": "2"})),
+        r"\$\.scale\.factor must be a finite number",
+    ),
+    "train-beyond": (train("0:6"), f"train_rows .*{NONE}5"),
+    "train-no-rows": (train(None), r"\$\.train_rows must be ranges if train is new or rows"),
+    "train-needless-rows": (
+        edit_config(put(train_rows="0:2")),
+        r"\$\.train_rows must be ranges if train is new or rows",
+    ),
 }  # fmt: skip
 
 
@@ -411,6 +461,19 @@ def test_loading_refuses_what_is_damaged_or_does_not_belong_together(bundle: Pat
     # `inspect` reports a failed check or the same error, and nothing else comes out of it either.
     with contextlib.suppress(InputError):
         assert not vec2emb.inspect(bundle).ok
+
+
+@pytest.mark.parametrize(
+    ("field", "rows"), [("given", "3:4 2:3"), ("trained", "2:3 3:4"), ("given", "x 3:4"), ("inherited", "4:3 4:5")]
+)
+def test_rows_are_parsed_when_they_are_used(bundle: Path, field: str, rows: str) -> None:
+    provenance(**{field: rows})(bundle)
+    table = vec2emb.load(bundle)
+    assert table.manifest is not None
+    with pytest.raises(BundleError, match=rf"\$\.provenance\.{field} must be rising ranges") as caught:
+        table.manifest.provenance.parse()
+    assert str(bundle) in str(caught.value)
+    assert not vec2emb.inspect(bundle).ok
 
 
 JSON = st.recursive(
@@ -575,7 +638,7 @@ def test_tables_and_reports_go_to_other_processes(bundle: Path, source: Path, tm
     read = vec2emb.read_vectors(source, format="glove")
     for one in (table, read):
         for other in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
-            assert (other.vocab, other.config) == (one.vocab, one.config)
+            assert (other.vocab, other.manifest) == (one.vocab, one.manifest)
             np.testing.assert_array_equal(other.vectors, one.vectors)
     report = vec2emb.convert(source, tmp_path / "b", format="glove")
     assert read.report is not None

@@ -91,11 +91,13 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def check_ranges(ranges: list[list[int]], rows: int) -> set[int]:
-    ends = [end for pair in ranges for end in pair]
+def rows_of(text: str, rows: int) -> set[int]:
+    """The rows in the text of a set."""
+    assert text == "" or re.fullmatch(r"\d+:\d+( \d+:\d+)*", text)
+    ends = [int(end) for end in re.split("[: ]", text)] if text else []
     assert all(a < b for a, b in itertools.pairwise(ends)), "rising, not empty, not touching"
-    assert not ends or (ends[0] >= 0 and ends[-1] <= rows)
-    return {row for start, stop in ranges for row in range(start, stop)}
+    assert not ends or ends[-1] <= rows
+    return {row for start, stop in zip(ends[::2], ends[1::2], strict=True) for row in range(start, stop)}
 
 
 # One check a sentence, by its number.
@@ -205,7 +207,7 @@ def vocabulary_hash(files: Files) -> None:
 
 @sentence("J1")
 def json_object(files: Files) -> None:
-    assert type(files.settings["format_version"]) is int
+    assert files.settings["schema"] == 2
 
 
 @sentence("J2")
@@ -238,6 +240,7 @@ def specials(files: Files) -> None:
     for special in settings["specials"]:
         assert special["role"] in ("padding", "unknown", "special")
         assert re.fullmatch("zeros|mean|normal|uniform|file|given|token:.*", special["init"])
+        assert type(special["seed"]) is (int if special["init"] in ("normal", "uniform") else type(None))
         assert files.tokens[special["id"]] == special["token"]
         roles[special["role"]] = special["id"]
     assert roles.get("padding") == settings["padding_idx"]
@@ -245,46 +248,70 @@ def specials(files: Files) -> None:
 
 
 @sentence("J6")
+def sets_of_rows(files: Files) -> None:
+    settings, provenance = files.settings, files.settings["provenance"]
+    rows_of(settings["train_rows"] or "", settings["rows"])
+    for one in (*provenance["generated"], *provenance["added"], provenance["spellings"]):
+        rows_of(one["rows"], settings["rows"])
+    for name in ("given", "inherited", "trained"):
+        rows_of(provenance[name], settings["rows"])
+
+
+@sentence("J7")
 def training(files: Files) -> None:
     settings = files.settings
     assert settings["train"] in ("all", "none", "new", "rows")
     if settings["train"] in ("all", "none"):
         assert settings["train_rows"] is None
     else:
-        assert settings["padding_idx"] not in check_ranges(settings["train_rows"], settings["rows"])
-
-
-@sentence("J7")
-def made_rows(files: Files) -> None:
-    settings = files.settings
-    check_ranges((settings.get("missing") or {"rows": []})["rows"], settings["rows"])
-    for row, spelling in settings.get("fallbacks", []):
-        assert 0 <= row < settings["rows"]
-        assert isinstance(spelling, str)
-        assert spelling != files.tokens[row]
+        assert settings["padding_idx"] not in rows_of(settings["train_rows"], settings["rows"])
 
 
 @sentence("J8")
-def nothing_of_the_machine(files: Files) -> None:
-    text = files.config.read_text(encoding="utf-8")
-    assert str(files.config.parent.parent) not in text
-    assert not {"threads", "progress", "output", "time", "date"} & files.settings.get("options", {}).keys()
-    source = files.settings.get("source")
-    assert source is None or os.path.basename(source["name"]) == source["name"]
+def where_rows_come_from(files: Files) -> None:
+    settings, provenance = files.settings, files.settings["provenance"]
+    names = "generated spellings given added inherited trained"
+    assert " ".join(provenance) == names
+    seen: list[int] = []
+    for one in provenance["generated"]:
+        assert re.fullmatch("zeros|mean|normal|uniform|subword", one["init"])
+        assert type(one["seed"]) is (int if one["init"] in ("normal", "uniform") else type(None))
+        seen += rows_of(one["rows"], settings["rows"])
+    rows = sorted(rows_of(provenance["spellings"]["rows"], settings["rows"]))
+    spellings = provenance["spellings"]["tokens"].split("\n") if rows else []
+    for row, spelling in zip(rows, spellings, strict=True):
+        assert spelling != files.tokens[row]
+    seen += [*rows, *rows_of(provenance["given"], settings["rows"])]
+    assert len(set(seen)) == len(seen)
 
 
 @sentence("J9")
-def what_was_added(files: Files) -> None:
-    settings, at = files.settings, None
-    made = check_ranges((settings.get("missing") or {"rows": []})["rows"], settings["rows"])
-    for step in settings.get("extensions") or []:
-        start, stop = step["rows"]
-        assert start < stop
-        assert at is None or start == at  # the next begins where this one ends
-        at = stop
-        assert {"source", "words", "options"} <= step.keys()
-        assert check_ranges(step["missing"], stop) == {row for row in made if start <= row < stop}
-    assert at is None or at == settings["rows"]
+def what_was_done_since(files: Files) -> None:
+    settings, added = files.settings, files.settings["provenance"]["added"]
+    for step in settings["steps"]:
+        assert step.keys() == {"kind", "source", "replay"}
+        assert step["replay"] is not None
+    seen: list[int] = []
+    for one in added:
+        assert settings["steps"][one["step"]]["kind"] == "extend"
+        seen += rows_of(one["rows"], settings["rows"])
+    assert len(set(seen)) == len(seen)
+
+
+@sentence("J10")
+def what_repeats_it(files: Files) -> None:
+    for replay in (files.settings["replay"], *(step["replay"] for step in files.settings["steps"])):
+        assert replay is None or (replay["version"] == 1 and isinstance(replay["options"], dict))
+
+
+@sentence("J11")
+def nothing_of_the_machine(files: Files) -> None:
+    text = files.config.read_text(encoding="utf-8")
+    assert str(files.config.parent.parent) not in text
+    replay = files.settings["replay"] or {"options": {}}
+    assert not {"threads", "progress", "output", "time", "date"} & replay["options"].keys()
+    source = files.settings["source"]
+    assert source is None or os.path.basename(source["name"]) == source["name"]
 
 
 # Bundles, as many kinds as there are.
@@ -410,19 +437,17 @@ BROKEN: dict[str, Callable[[Files], object]] = {
     "V1": tokens(lambda data: b"\xef\xbb\xbf" + data),
     "V2": tokens(lambda data: data.replace(b"\nof\n", b"\nthe\n")),
     "V3": tokens(lambda data: data.replace(b"\nof\n", b"\nfo\n")),
-    "J1": settings(lambda content: content.update(format_version="1")),
+    "J1": settings(lambda content: content.update(schema="2")),
     "J2": settings(lambda content: content.update(scale=None)),
     "J3": settings(lambda content: content["files"].popitem()),
     "J4": settings(lambda content: content.update(lookup="lower")),
     "J5": settings(lambda content: content["specials"][0].update(id=1)),
-    "J6": settings(lambda content: content.update(train_rows=[[0, 3]])),
-    "J7": settings(lambda content: content["missing"].update(rows=[[3, 4], [4, 5]])),
-    "J8": settings(lambda content: content["source"].update(name="/data/v.txt")),
-    "J9": settings(
-        lambda content: content.update(
-            extensions=[{"rows": [3, 5], "missing": [], "source": None, "words": None, "options": {}}]
-        )
-    ),
+    "J6": settings(lambda content: content["provenance"].update(trained="3:4 4:5")),
+    "J7": settings(lambda content: content.update(train_rows="0:3")),
+    "J8": settings(lambda content: content["provenance"].update(given="4:5", spellings={"rows": "4:5", "tokens": "x"})),
+    "J9": settings(lambda content: content["provenance"].update(added=[{"step": 0, "rows": "3:5"}])),
+    "J10": settings(lambda content: content["replay"].pop("version")),
+    "J11": settings(lambda content: content["source"].update(name="/data/v.txt")),
 }  # fmt: skip
 
 
@@ -431,7 +456,7 @@ def test_a_check_notices(number: str, tmp_path: Path) -> None:
     files = Files.of(write("positions", True, tmp_path))
     CHECKS[number](files)
     BROKEN[number](files)
-    with pytest.raises((AssertionError, KeyError)):
+    with pytest.raises((AssertionError, LookupError)):
         CHECKS[number](files)
 
 
@@ -447,7 +472,8 @@ def refusal(path: Path) -> str:
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        (settings(lambda content: content.update(format_version=2)), "bundle-version"),  # R1
+        (settings(lambda content: content.update(schema=3)), "bundle-version"),  # R1
+        (settings(lambda content: content.pop("schema")), "bundle-version"),
         (tokens(lambda data: data.replace(b"\nof\n", b"\nfo\n")), "vocabulary-changed"),  # R2
         (tokens(lambda data: data + b"more\n"), "bundle-damaged"),
         (lambda files: files.model.write_bytes(files.model.read_bytes()[:-4]), "file-cut"),

@@ -60,7 +60,7 @@ def test_a_whole_bundle_passes(tmp_path: Path) -> None:
         "sha256 of vec2emb.json",
         "the vocabulary is unique and belongs to the table",
         "the padding row is zero",
-        "records of special tokens fit the table",
+        "records of rows fit the table",
     ]
 
 
@@ -105,25 +105,29 @@ def test_cut_and_missing_files_are_found(tmp_path: Path, name: str) -> None:
 
 def test_a_changed_record_is_found_though_its_hash_fits(small: Path, tmp_path: Path) -> None:
     """Somebody who mends the hash still contradicts the other two files, or the source."""
-    from vec2emb.bundle.reader import pretty, self_sha256
+    from vec2emb.bundle.manifest import content_sha256, pretty
 
     bundle = converted(small, tmp_path / "b", vocab=WORDS)
     good = json.loads((bundle / "vec2emb.json").read_text())
 
     def judge(**changes: Any) -> Verification:
         config = {**good, **changes}
-        (bundle / "vec2emb.json").write_bytes(pretty({**config, "self_sha256": self_sha256(config)}))
+        (bundle / "vec2emb.json").write_bytes(pretty({**config, "self_sha256": content_sha256(config)}))
         return vec2emb.verify(bundle, rebuild=small)
 
     assert judge().ok
-    records = "records of special tokens fit the table"
-    assert failed(judge(rows=9)) == ["the files belong together"]
-    assert failed(judge(specials=[{**good["specials"][0], "id": 3}, good["specials"][1]])) == [records]
+    records = "records of rows fit the table"
+    together, rebuilt = ["the files belong together"], ["rebuilt vec2emb.json is the same"]
+    provenance = good["provenance"]
+    assert failed(judge(rows=9)) == together
+    assert failed(judge(specials=[{**good["specials"][0], "id": 3}, good["specials"][1]])) == together
+    assert failed(judge(provenance={**provenance, "given": "7:8 3:4 5:6"})) == [records]
+    assert failed(judge(provenance={**provenance, "spellings": {"rows": "3:5", "tokens": "the"}})) == [records]
     assert failed(judge(specials=[{**good["specials"][0], "token": "the"}, good["specials"][1]])) == [records]
-    assert failed(judge(missing={"init": "normal", "rows": [[3, 90]]})) == ["the files belong together"]
-    assert failed(judge(missing=None)) == ["rebuilt vec2emb.json is the same"]
-    assert failed(judge(fallbacks=[[2, "x"]])) == ["rebuilt vec2emb.json is the same"]
-    assert failed(judge(source={**good["source"], "rows": 3})) == ["rebuilt vec2emb.json is the same"]
+    assert failed(judge(provenance={**provenance, "given": "3:90"})) == together
+    assert failed(judge(provenance={**provenance, "generated": []})) == rebuilt
+    assert failed(judge(provenance={**provenance, "spellings": {"rows": "2:3", "tokens": "x"}})) == rebuilt
+    assert failed(judge(source={**good["source"], "rows": 3})) == rebuilt
 
 
 def test_a_folder_without_a_bundle_is_an_error(tmp_path: Path) -> None:

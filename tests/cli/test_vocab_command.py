@@ -139,7 +139,7 @@ def test_convert_as_with_that_list(corpus: Path, tmp_path: Path) -> None:
     for name in ("vocab.txt", "model.safetensors"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     assert report.missing == 3
-    assert report.config["options"]["vocab"]["corpus"] == {
+    assert report.manifest.to_dict()["replay"]["vocab"]["corpus"] == {
         "names": ["corpus.txt"], "tokenizer": "whitespace", "lowercase": False, "field": None, "min_count": 1,
         "max_size": None, "distinct": 9, "total": 12,
     }  # fmt: skip

@@ -165,7 +165,7 @@ def test_mean_is_over_the_rows_that_were_taken_in_their_final_order(tmp_path: Pa
     assert not table["<pad>"].any()
     taken = [table[token] for token in table.vocab.tokens if token not in special[:3]]
     assert table["<unk>"].tobytes() == mean_of(taken).tobytes()
-    assert {entry["token"]: entry["init"] for entry in report.specials} == {
+    assert {special.token: special.init for special in report.specials} == {
         "<pad>": "zeros", "<unk>": "mean", "</s>": "zeros", "<s>": "file",
     }  # fmt: skip
 
@@ -282,7 +282,7 @@ def test_a_copy_of_a_word(tmp_path: Path) -> None:
         tmp_path, rows, specials=["<y>=token:of", ("<x>", "token:a=b"), ("<z>", "token:<s>"), "<s>"]
     )
     assert [table[token].tolist() for token in ("<x>", "<y>", "<z>", "<s>")] == [[1, 2], [3, 4], [5, 6], [5, 6]]
-    assert [entry["init"] for entry in report.specials] == [
+    assert [special.init for special in report.specials] == [
         "zeros",
         "mean",
         "token:of",
@@ -330,8 +330,8 @@ def test_the_order_of_torchtext_unknown_first(tmp_path: Path) -> None:
     assert table.vocab.tokens == ["<unk>", "<pad>", "<bos>", "a"]
     assert (table.vocab.unk_idx, table.vocab.padding_idx) == (0, 1)
     assert table.vectors[1].tolist() == [0, 0]
-    assert (report.config["unk_idx"], report.config["padding_idx"]) == (0, 1)
-    assert [(s["token"], s["id"], s["role"]) for s in table.config["specials"]] == [
+    assert (report.manifest.unk_idx, report.manifest.padding_idx) == (0, 1)
+    assert [(s.token, s.id, s.role) for s in report.specials] == [
         ("<unk>", 0, "unknown"), ("<pad>", 1, "padding"), ("<bos>", 2, "special"),
     ]  # fmt: skip
 

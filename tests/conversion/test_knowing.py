@@ -116,7 +116,7 @@ def test_licence_and_origin_are_recorded(source: Path) -> None:
     report = convert(source, license="PDDL-1.0", source_url="https://example.org/v.txt")
     recorded = json.loads((source.parent / "out" / "vec2emb.json").read_bytes())["source"]
     assert (recorded["license"], recorded["url"]) == ("PDDL-1.0", "https://example.org/v.txt")
-    assert report.config["source"] == recorded
+    assert report.manifest.to_dict()["source"] == recorded
 
 
 # Encodings.

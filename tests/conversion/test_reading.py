@@ -28,7 +28,7 @@ def test_the_table(kernel: str) -> None:
     assert table.vocab.to_list() == ["the", "of", "and", "<pad>"]
     assert (len(table), table.dim, table.vectors.shape) == (4, 3, (4, 3))
     assert table.vectors.dtype == np.dtype("float32")
-    assert (table.vocab.padding_idx, table.vocab.unk_idx, table.config) == (None, None, {})
+    assert (table.vocab.padding_idx, table.vocab.unk_idx, table.manifest) == (None, None, None)
     assert table["<pad>"].tolist() == [1, 2, 3]
     assert "of" in table
     assert "zebra" not in table

@@ -211,7 +211,7 @@ def test_case_fallback_for_a_vocabulary(kernel: str, block: str, threads: int, s
         [0.0] * 3, VECTORS["the"], VECTORS["<unk>"], VECTORS["of"], VECTORS["of"],
         [0.0] * 3, VECTORS["and"], VECTORS["xx"],
     ]  # fmt: skip
-    assert report.config["fallbacks"] == [[1, "the"], [3, "of"], [4, "of"], [7, "xx"]]
+    assert list(report.manifest.provenance.spellings.pairs()) == [(1, "the"), (3, "of"), (4, "of"), (7, "xx")]
     assert report.fallbacks == 4
     assert table.vocab.encode(["XX", "aND", "no"]).tolist() == [7, 6, 2]
 

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers import FIXTURES, collected, run
+from helpers import FIXTURES, collected, manifest_of, run
 from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.torch import load_file
 
 import vec2emb
+from vec2emb.bundle.ranges import Ranges
 from vec2emb.cli.extend import extend as command
 from vec2emb.errors import InputError, OutputError, UsageError, Vec2embError
 from vec2emb.torch import PartlyFrozenEmbedding, load_embedding, load_text_embedding
@@ -81,12 +82,11 @@ def test_old_rows_keep_their_bits_and_new_ones_come_from_the_source(tmp_path: Pa
     check(new, source=GLOVE)
     before, after = config_of(old), config_of(new)
     assert after["source"] == before["source"]
-    assert after["options"] == before["options"]
-    [step] = after["extensions"]
-    assert (step["rows"], step["missing"], step["source"]["name"], step["source"]["rows"]) == (
-        [102, 105], [[103, 104]], GLOVE.name, 250,
-    )  # fmt: skip
-    assert after["missing"] == {"init": "zeros", "rows": [[103, 104]]}
+    assert after["replay"] == before["replay"]
+    [step] = after["steps"]
+    assert (step["kind"], step["source"]["name"], step["source"]["rows"]) == ("extend", GLOVE.name, 250)
+    assert after["provenance"]["added"] == [{"step": 0, "rows": "102:105"}]
+    assert after["provenance"]["generated"] == [{"init": "zeros", "seed": None, "rows": "103:104"}]
     again, _ = extend(old, tmp_path / "again", vocab=wanted, source=GLOVE, missing="zeros", threads=3)
     assert again.rows == 105
     for name in ("model.safetensors", "vocab.txt", "vec2emb.json"):
@@ -117,15 +117,20 @@ def test_the_policies_are_fitted_to_the_rows_of_the_file(tmp_path: Path, half: P
 def test_rows_set_in_two_ways_are_told_apart(tmp_path: Path) -> None:
     """The first conversion, a first and a second extension each have a policy and a seed of their own."""
     collected(lambda: vec2emb.convert(GLOVE, tmp_path / "b", vocab=["the", "xa"], missing="uniform", seed=1))
-    assert config_of(tmp_path / "b")["missing"] == {"init": "uniform", "rows": [[3, 4]]}
+    generated = [{"init": "uniform", "seed": 1, "rows": "3:4"}]
+    assert config_of(tmp_path / "b")["provenance"]["generated"] == generated
     more = [
-        ({"tokens": ["xb"], "specials": ["[A]", "[B]=token:the"], "missing": "uniform", "seed": 2}, "uniform"),
-        ({"tokens": ["xc"], "specials": ["[C]=uniform"], "missing": "zeros", "seed": 3}, None),
+        (
+            {"tokens": ["xb"], "specials": ["[A]", "[B]=token:the"], "missing": "uniform", "seed": 2},
+            ("uniform", 2, "6:7"),
+        ),
+        ({"tokens": ["xc"], "specials": ["[C]=uniform"], "missing": "zeros", "seed": 3}, ("zeros", None, "8:9")),
         ({"specials": ["[D]"], "seed": 4}, None),
     ]
-    for options, init in more:
+    for options, gained in more:
         extend(tmp_path / "b", tmp_path / "b", if_exists="replace", **options)
-        assert config_of(tmp_path / "b")["missing"]["init"] == init
+        generated += [dict(zip(("init", "seed", "rows"), gained, strict=True))] if gained else []
+        assert config_of(tmp_path / "b")["provenance"]["generated"] == generated
     table = vec2emb.load(tmp_path / "b")
     spread, normal = "drawn evenly over the spread of the file's rows", "drawn from the normal distribution"
     assert {word: table.explain(word).text for word in table.vocab.tokens[3:]} == {
@@ -147,9 +152,9 @@ def test_twice_and_in_place(tmp_path: Path, half: Path) -> None:
     assert words(half)[102:] == ["covid", "brexit", "zyzzyva"]
     assert tensor(half)[:104].tobytes() == first.tobytes()
     config = config_of(half)
-    assert [step["rows"] for step in config["extensions"]] == [[102, 104], [104, 105]]
-    assert config["missing"]["rows"] == [[102, 105]]
-    assert (config["train"], config["train_rows"], done.training_rows) == ("rows", [[104, 105]], 1)
+    assert [step["rows"] for step in config["provenance"]["added"]] == ["102:104", "104:105"]
+    assert [one["rows"] for one in config["provenance"]["generated"]] == ["102:104", "104:105"]
+    assert (config["train"], config["train_rows"], done.training_rows) == ("rows", "104:105", 1)
     table = vec2emb.load(half)
     assert table.explain("covid").text == "added; drawn from the normal distribution of the file's rows, seed 0"
     assert table.explain("zyzzyva").text == "added; zeros"
@@ -193,7 +198,8 @@ def test_positions_scale_and_names_stay(tmp_path: Path) -> None:
         assert after[name] == before[name]
     assert load_text_embedding(new)(torch.tensor([[52, 0]])).shape == (1, 2, 50)
     vec2emb.attach_positions(new, "sinusoidal", 4)
-    assert config_of(new)["extensions"] == after["extensions"]
+    assert config_of(new)["steps"][:1] == after["steps"]
+    assert config_of(new)["provenance"] == after["provenance"]
     check(new)
 
 
@@ -212,7 +218,7 @@ def test_special_tokens(tmp_path: Path, half: Path) -> None:
     assert [(s["token"], s["id"], s["role"], s["init"]) for s in config_of(new)["specials"]][2:] == [
         ("[MASK]", 102, "special", "mean"), ("[CLS]", 103, "special", "token:of"), ("[SEP]", 104, "special", "normal"),
     ]  # fmt: skip
-    assert done.specials == config_of(new)["specials"][2:]
+    assert done.specials == manifest_of(new).specials[2:]
     assert config_of(new)["all_lowercase"]  # of special tokens the case does not matter
     check(new, source=GLOVE)
     with pytest.raises(InputError, match="is to be that of a word that the bundle does not have"):
@@ -233,7 +239,7 @@ def test_unknown_and_padding_for_a_bundle_without(tmp_path: Path) -> None:
     rows = load_file(new / "model.safetensors")["weight"].numpy()
     assert not rows[20].any()
     assert rows[21].tobytes() == FILE_ROWS[:20].mean(axis=0, dtype=np.float64).astype(np.float32).tobytes()
-    assert config_of(new)["train_rows"] == [[21, 22]]  # padding never trains
+    assert config_of(new)["train_rows"] == "21:22"  # padding never trains
     check(new)
     vec2emb.export(new, "huggingface", tmp_path / "hf")
     tokenizer = Tokenizer.from_file(str(tmp_path / "hf" / "tokenizer.json"))
@@ -269,16 +275,16 @@ def test_only_the_new_rows_train(tmp_path: Path, dtype: str) -> None:
 @pytest.mark.parametrize(
     ("recorded", "asked", "train", "ranges"),
     [
-        ("all", "added", "rows", [[102, 104]]),
-        ("none", "added", "rows", [[102, 104]]),
+        ("all", "added", "rows", "102:104"),
+        ("none", "added", "rows", "102:104"),
         ("all", "keep", "all", None),
         ("none", "keep", "none", None),
-        ("new", "keep", "new", [[1, 2], [102, 104]]),
-        (["the", "of"], "keep", "rows", [[2, 3], [5, 6]]),
-        ("none", "new", "new", [[1, 2], [102, 104]]),
+        ("new", "keep", "new", "1:2 102:104"),
+        (["the", "of"], "keep", "rows", "2:3 5:6"),
+        ("none", "new", "new", "1:2 102:104"),
         ("none", "all", "all", None),
-        ("all", ["x", "of"], "rows", [[5, 6], [102, 103]]),
-        ("all", [0, 103], "rows", [[103, 104]]),
+        ("all", ["x", "of"], "rows", "5:6 102:103"),
+        ("all", [0, 103], "rows", "103:104"),
     ],
 )
 def test_plans_of_training(tmp_path: Path, recorded: Any, asked: Any, train: str, ranges: Any) -> None:
@@ -286,7 +292,7 @@ def test_plans_of_training(tmp_path: Path, recorded: Any, asked: Any, train: str
     done, _ = extend(tmp_path / "old", tmp_path / "new", tokens=["x", "y"], missing="zeros", train_rows=asked)
     config = config_of(tmp_path / "new")
     assert (config["train"], config["train_rows"], done.train) == (train, ranges, train)
-    expected = {"all": 103, "none": 0}.get(train, sum(stop - start for start, stop in ranges or []))
+    expected = {"all": 103, "none": 0}.get(train, len(Ranges.read(ranges or "", "", "")))
     assert done.training_rows == expected
     load_embedding(tmp_path / "new")
 
@@ -313,7 +319,7 @@ def test_the_source_is_treated_as_the_bundles_was(tmp_path: Path) -> None:
     assert warned == []
     row = load_file(tmp_path / "new" / "model.safetensors")["weight"][102].numpy()
     np.testing.assert_allclose(row, FILE_ROWS[150] / np.linalg.norm(FILE_ROWS[150].astype(np.float64)), rtol=1e-6)
-    assert done.source["name"] == GLOVE.name
+    assert done.source.name == GLOVE.name
     (tmp_path / "v.txt").write_text("Paris 1 2\nparis 3 4\nBerlin 5 6\n")
     collected(lambda: vec2emb.convert(tmp_path / "v.txt", tmp_path / "low", only=["paris"], lowercase=True))
     extend(tmp_path / "low", tmp_path / "lower", tokens=["berlin"], source=tmp_path / "v.txt")
@@ -418,7 +424,7 @@ def test_saved_and_trained_bundles_grow(tmp_path: Path) -> None:
     vec2emb.torch.save_embedding(load_embedding(tmp_path / "new"), tmp_path / "trained")
     extend(tmp_path / "trained", tmp_path / "more", tokens=["d"], missing="zeros")
     assert words(tmp_path / "more") == ["<pad>", "a", "b", "c", "d"]
-    assert [step["rows"] for step in config_of(tmp_path / "more")["extensions"]] == [[3, 4], [4, 5]]
+    assert [rows.text for _, rows in manifest_of(tmp_path / "more").provenance.added] == ["3:4", "4:5"]
     assert tensor(tmp_path / "more")[:4].tobytes() == tensor(tmp_path / "trained").tobytes()
     check(tmp_path / "more")
 
@@ -437,7 +443,7 @@ def test_what_is_there_is_counted_once(tmp_path: Path, half: Path) -> None:
 def test_a_source_that_no_word_needs_is_opened_and_not_recorded(tmp_path: Path, half: Path) -> None:
     done, warned = extend(half, tmp_path / "new", tokens=["the"], specials=["[MASK]"], source=GLOVE)
     assert (done.added, done.present, done.source, warned) == (1, 1, None, [])
-    assert config_of(tmp_path / "new")["extensions"][0]["source"] is None
+    assert config_of(tmp_path / "new")["steps"][0]["source"] is None
 
 
 def test_an_error_of_writing_names_the_output(tmp_path: Path, half: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,9 @@ from safetensors.numpy import load_file
 
 import vec2emb
 from vec2emb import positions
+from vec2emb.bundle.manifest import canonical
 from vec2emb.bundle.publication import CONFIG, MODEL, VOCAB
-from vec2emb.bundle.reader import canonical
+from vec2emb.bundle.ranges import Ranges
 from vec2emb.editing.attaching import Attached
 from vec2emb.errors import BundleError, InputError, OutputError, UsageError, VocabularyError
 from vec2emb.positions.key_styles import STYLES
@@ -80,7 +81,7 @@ def test_the_file_holds_both_tables_and_says_what_they_are(source: Path, vectors
         "start": 0, "keys": ["position_embeddings.weight"],
     }  # fmt: skip
     assert (recorded["key"], recorded["key_style"], recorded["tied_head"]) == ("word_embeddings.weight", "plain", None)
-    assert report.config == recorded
+    assert report.manifest.to_dict() == recorded
 
 
 def test_without_positions_the_only_key_is_weight_unless_a_style_says_otherwise(source: Path) -> None:
@@ -266,7 +267,8 @@ def test_scales(source: Path, vectors: np.ndarray[Any, Any], scale: Any, factor:
     else:
         assert recorded["factor"] == pytest.approx(expected, rel=1e-14)
         assert recorded["kind"] == (scale if scale in ("sqrt-dim", "unit-rms", "match-positions") else "factor")
-        assert report.scale == recorded
+        assert report.scale is not None
+        assert report.scale._asdict() == recorded
     assert report.norm_ratio == pytest.approx(norm(vectors) * (expected or 1) / norm(places), rel=1e-7)
     np.testing.assert_array_equal(vec2emb.load(bundle).vectors[2:-1], vectors)  # what the file says
 
@@ -297,22 +299,27 @@ def test_zeros_cannot_be_scaled(tmp_path: Path) -> None:
 # Which rows train.
 
 
+def size_of(ranges: str | None) -> int:
+    """How many rows `START:STOP ..` are."""
+    return sum(int(b) - int(a) for a, b in (pair.split(":") for pair in (ranges or "").split()))
+
+
 def test_plans_of_rows_are_recorded_as_ranges(source: Path, tmp_path: Path) -> None:
     (tmp_path / "list").write_text("w5\nw0\nw1\n<pad>\n")
     vocab = ["x", "<pad>", *WORDS, "y", "z", "<unk>"]
     for plan, train, ranges in (
         ("all", "all", None),
         ("none", "none", None),
-        ("new", "new", [[0, 1], [22, 25]]),
-        (tmp_path / "list", "rows", [[2, 4], [7, 8]]),
-        (["w5", "w0"], "rows", [[2, 3], [7, 8]]),
-        ([3, 2, 1, 4], "rows", [[2, 5]]),
-        (np.array([3, 2]), "rows", [[2, 4]]),
-        ([], "rows", []),
+        ("new", "new", "0:1 22:25"),
+        (tmp_path / "list", "rows", "2:4 7:8"),
+        (["w5", "w0"], "rows", "2:3 7:8"),
+        ([3, 2, 1, 4], "rows", "2:5"),
+        (np.array([3, 2]), "rows", "2:4"),
+        ([], "rows", ""),
     ):
         bundle, report = convert(source, if_exists="replace", vocab=vocab, train_rows=plan)
         assert (config(bundle)["train"], config(bundle)["train_rows"]) == (train, ranges)
-        expected = {"all": 24, "none": 0}.get(train, sum(b - a for a, b in ranges or ()))
+        expected = {"all": 24, "none": 0}.get(train, size_of(ranges))
         assert (report.training_rows, report.frozen) == (expected, train == "none")
 
 
@@ -324,8 +331,8 @@ def test_new_rows_are_found_wherever_they_stand(source: Path, at: str, case_fall
         options |= {"case_fallback": True, "only": [word.upper() for word in WORDS if word != "w3"]}
     bundle, _ = convert(source, **options)
     vocab = vec2emb.load(bundle).vocab
-    rows = [row for start, stop in config(bundle)["train_rows"] for row in range(start, stop)]
-    assert vocab.decode(rows) == ["<unk>", "<s>"]  # not w3, whose vector the file has
+    rows = Ranges.read(config(bundle)["train_rows"], "", "").rows()
+    assert vocab.decode(list(rows)) == ["<unk>", "<s>"]  # not w3, whose vector the file has
 
 
 def test_freeze_is_short_for_none(source: Path) -> None:
@@ -345,7 +352,7 @@ def test_attaching_gives_what_converting_gives(source: Path, dtype: str) -> None
     assert isinstance(done, Attached)
     assert [warning.code for warning in found] == ["scale-mismatch"]
     assert (bundle / MODEL).read_bytes() == (whole / MODEL).read_bytes()
-    assert config(bundle)["positions"] == config(whole)["positions"] == done.positions
+    assert config(bundle)["positions"] == config(whole)["positions"] == done.positions.to_dict()
     assert done.keys == (config(whole)["key"], *config(whole)["positions"]["keys"])
     assert vec2emb.verify(bundle).ok
 
@@ -364,10 +371,10 @@ def test_attaching_replaces_and_keeps_what_is_not_its_own(source: Path) -> None:
         positions.sinusoidal(3, DIM, layout="cos-sin", frequencies="t2t", base=100, start=2, offset=2, padding_idx=1),
     )
     assert (bundle / "tokenizer.json").read_text() == "{}"
-    now = table.config
-    assert (now["key"], now["train_rows"], now["scale"]) == ("mine", [[1, 2]], {"kind": "factor", "factor": 2.0})
+    now = config(bundle)
+    assert (now["key"], now["train_rows"], now["scale"]) == ("mine", "1:2", {"kind": "factor", "factor": 2.0})
     assert now["positions"]["trains"] is True
-    for name in ("specials", "missing", "source", "options", "lookup"):
+    for name in ("specials", "provenance", "source", "replay", "lookup"):
         assert now[name] == before[name]
     assert sorted(os.listdir(source.parent)) == ["out", "vectors.txt"]
 
@@ -390,7 +397,7 @@ def test_a_scale_that_matches_follows_the_new_positions(source: Path) -> None:
     done = vec2emb.attach_positions(bundle, "learned", 4, std=1.0)
     assert done.scale is not None
     assert done.norm_ratio == pytest.approx(1)
-    assert done.scale["factor"] != first
+    assert done.scale.factor != first
 
 
 def test_what_cannot_be_attached_leaves_the_bundle_alone(source: Path, tmp_path: Path) -> None:
@@ -434,7 +441,10 @@ def test_a_learned_table_is_resized_and_a_formula_followed(source: Path, tmp_pat
     assert before.positions is not None
     np.testing.assert_array_equal(after.positions, positions.resize(before.positions, 12, method="tile", offset=2))
     np.testing.assert_array_equal(after.vectors, before.vectors)
-    assert after.config["positions"] == {**before.config["positions"], "num": 12}
+    assert after.manifest is not None
+    assert before.manifest is not None
+    assert before.manifest.positions is not None
+    assert after.manifest.positions == before.manifest.positions._replace(num=12)
     fixed, _ = convert(source, "fixed", positions="sinusoidal", max_positions=7)
     with pytest.raises(UsageError, match="follows its formula"):
         vec2emb.resize_positions(fixed, fixed, to=12, method="tile", if_exists="replace")
@@ -461,7 +471,8 @@ def test_description(source: Path) -> None:
     (shown,) = vec2emb.describe_positions(bundle)
     assert (shown.key, shown.offset, shown.usable) == ("position_embeddings.weight", 1, 40)
     assert (shown.facts.kind, shown.facts.presets[0]) == ("sinusoidal", "fairseq")
-    assert shown.recorded == config(bundle)["positions"]
+    assert shown.recorded is not None
+    assert shown.recorded.to_dict() == config(bundle)["positions"]
 
 
 # Loading refuses.
@@ -479,10 +490,11 @@ def test_description(source: Path) -> None:
         ({"positions.padding_idx": 4}, "bundle-config"),
         ({"scale.factor": 3.0}, "bundle-damaged"),
         ({"scale.factor": 0}, "bundle-config"),
-        ({"train": "all"}, "bundle-damaged"),
-        ({"train_rows": [[4, 2]]}, "bundle-config"),
-        ({"train_rows": [[1, 99]]}, "bundle-damaged"),
-        ({"train_rows": None}, "bundle-damaged"),
+        ({"train": "all"}, "bundle-config"),
+        ({"train": "new"}, "bundle-damaged"),
+        ({"train_rows": "2"}, "bundle-config"),
+        ({"train_rows": "1:99"}, "bundle-damaged"),
+        ({"train_rows": None}, "bundle-config"),
         ({"key_style": "elmo"}, "bundle-config"),
     ],
 )

@@ -22,6 +22,8 @@ from hypothesis import strategies as st
 
 import vec2emb
 from vec2emb import Vec2embWarning
+from vec2emb.bundle.manifest import Manifest
+from vec2emb.bundle.provenance import Provenance
 from vec2emb.bundle.publication import Publication, Target
 from vec2emb.bundle.writer import BundleWriter
 from vec2emb.errors import BundleError, InputError, OutputError, UsageError
@@ -37,13 +39,11 @@ EXACT: dict[str, Any] = {"pad": None, "unk": None, "nonfinite": "keep"}  # conve
 def bundle_of(tokens: list[str], vectors: Any, path: Path) -> Path:
     """A bundle of any tokens and any floats; `save` refuses those that are not finite, so it is put together here."""
     rows = np.asarray(vectors, np.float32)
-    facts = {"padding_idx": None, "unk_idx": None, "positions": None, "train": "all"}
-    details: dict[str, Any] = {"specials": [], "source": None, "options": {}, "lookup": "exact"}
     shutil.rmtree(path, ignore_errors=True)
     with Publication(Target(path)) as publication, BundleWriter(publication, rows.shape[1], "float32") as writer:
         writer.rows.write(0, rows.tobytes())
         writer.write_vocabulary(["".join(token + "\n" for token in tokens).encode()])
-        writer.finish(len(tokens), facts, details)
+        writer.finish(Manifest(Provenance(len(tokens)), rows.shape[1], "float32"))
         publication.publish()
     return path
 

@@ -250,9 +250,11 @@ def test_a_bundle_under_other_names_and_types(glove: Path, tmp_path: Path) -> No
     assert (new.vocab.pad_token, new.vocab.unk_token) == ("[PAD]", "[UNK]")
     ids = [old.vocab[token] for token in new.vocab.to_list()]
     assert np.array_equal(new.vectors, old.vectors[ids].astype(np.float16).astype(np.float32))
-    source = new.config["source"]
-    assert (source["name"], source["license"], source["url"]) == ("glove", "PDDL-1.0", "https://example.org/glove")
-    assert new.config["key"] == "embeddings.word_embeddings.weight"
+    assert new.manifest is not None
+    source = new.manifest.source
+    assert source is not None
+    assert (source.name, source.license, source.url) == ("glove", "PDDL-1.0", "https://example.org/glove")
+    assert new.manifest.key == "embeddings.word_embeddings.weight"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])

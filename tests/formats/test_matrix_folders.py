@@ -221,8 +221,8 @@ def test_files_of_gensim(tmp_path: Path) -> None:
         assert bits(table.vectors) == bits(vectors)
     report = vec2emb.convert(tmp_path / "large.kv", tmp_path / "o", allow_pickle=True, only=["w3", "w40"])
     assert bits(vec2emb.load(tmp_path / "o").vectors[2:]) == bits(vectors[[3, 40]])
-    assert report.config["source"]["name"] == "large.kv"
-    assert "allow_pickle" not in report.config["options"]
+    assert report.manifest.to_dict()["source"]["name"] == "large.kv"
+    assert "allow_pickle" not in report.manifest.to_dict()["replay"]["options"]
     assert vec2emb.verify(tmp_path / "o", source=tmp_path / "large.kv", allow_pickle=True).ok
     assert not vec2emb.verify(tmp_path / "o", source=tmp_path / "large.kv").ok  # a bundle gives no leave
     vec2emb.convert(tmp_path / "large.kv", "memory://kv/o", allow_pickle=True, only=["w3", "w40"])

@@ -162,7 +162,9 @@ def test_the_same_bundle(
     path.write_bytes(PACKED[packing](SAMPLE))
     report = vec2emb.convert(path, tmp_path / "out")
     assert ((tmp_path / "out/model.safetensors").read_bytes(), (tmp_path / "out/vocab.txt").read_bytes()) == plain
-    assert report.member == (None if packing in ("gz", "bz2", "xz", "zst") else report.config["source"]["member"])
+    assert report.member == (
+        None if packing in ("gz", "bz2", "xz", "zst") else report.manifest.to_dict()["source"]["member"]
+    )
     assert (report.advice is not None) == (extra == "without" and packing in ("gz", "zip", "tar.gz", "zip-of-gz"))
     for text, _ in vec2emb.iter_vectors(path):
         assert text == "the"
@@ -320,7 +322,7 @@ def test_names_are_data(opener: Opener, name: str, tmp_path: Path, monkeypatch: 
     (tmp_path / "in").mkdir()
     monkeypatch.chdir(tmp_path / "in")
     report = vec2emb.convert(opener([(name, TWO)]), "out", member=name)
-    assert report.member == report.config["source"]["member"] == name
+    assert report.member == report.manifest.to_dict()["source"]["member"] == name
     assert json.loads(Path("out/vec2emb.json").read_bytes())["source"]["member"] == name
     assert (os.listdir(tmp_path), os.listdir(".")) == (["in"], ["out"])
     error = str(refusal(opener([(name, TWO), ("b.txt", TWO)])))
@@ -334,7 +336,7 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
     vec2emb.convert(io.BytesIO(tarred([(name, TWO)])), tmp_path / "out", member=name)
     config = (tmp_path / "out/vec2emb.json").read_bytes().decode()
     assert '"member": "v\\udce9c.txt"' in config
-    assert json.loads(config)["options"]["member"] == name
+    assert json.loads(config)["replay"]["options"]["member"] == name
 
 
 def test_no_archive() -> None:
@@ -362,7 +364,7 @@ def test_it_is_said_and_recorded(tmp_path: Path) -> None:
         packed = archive.getinfo("a/glove.txt").compress_size
     source = {key: facts["source"][key] for key in ("name", "member", "compression", "bytes")}
     assert source == {"name": "glove.zip", "member": "a/glove.txt", "compression": "deflate", "bytes": packed}
-    assert facts["options"]["member"] is None
+    assert facts["replay"]["options"]["member"] is None
     done = run("inspect", path, "--member", "a/glove.txt", "--json")
     assert json.loads(done.stdout)["member"] == "a/glove.txt"
 

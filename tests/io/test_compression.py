@@ -363,8 +363,8 @@ def test_it_is_said(name: str, tmp_path: Path) -> None:
     path.write_bytes(CODECS[name](SMALL))
     report = vec2emb.convert(path, tmp_path / "out")
     assert (report.compression, report.member) == (name, None)
-    assert report.config["source"]["compression"] == name
-    assert report.config["source"]["bytes"] == path.stat().st_size
+    assert report.manifest.to_dict()["source"]["compression"] == name
+    assert report.manifest.to_dict()["source"]["bytes"] == path.stat().st_size
     assert f"compression: {name}\n" in str(vec2emb.inspect(path))
     done = run("convert", path, "-o", tmp_path / "again")
     assert done.returncode == 0

@@ -453,7 +453,7 @@ def test_word_lists(web: Web, tmp_path: Path) -> None:
     tokens = web.put("/lists/words.json", b'["of", "the"]')
     report, _ = collected(lambda: vec2emb.convert(GLOVE, tmp_path / "a", vocab=words))
     assert report.first_missing == ["zyzzyva"]
-    assert report.config["options"]["vocab"]["name"] == "words.txt"
+    assert report.manifest.to_dict()["replay"]["vocab"]["name"] == "words.txt"
     vec2emb.convert(GLOVE, tmp_path / "b", only=tokens, train_rows=tokens)
     assert (tmp_path / "b" / "vocab.txt").read_bytes() == b"<pad>\n<unk>\nthe\nof\n"
     assert vec2emb.Vocabulary.from_file(words).tokens[:] == ["of", "the", "zyzzyva"]
@@ -477,7 +477,7 @@ def test_corpora(ranges: bool, web: Web, tmp_path: Path) -> None:
         assert vec2emb.count_tokens(url).most_common(3) == [("of", 2), ("the", 2), ("zyzzyva", 1)]
     report, _ = collected(lambda: vec2emb.convert(GLOVE, tmp_path / "a", corpus=urls))
     text = (tmp_path / "a" / "vec2emb.json").read_text()
-    assert report.config["options"]["vocab"]["corpus"]["names"] == ["c.txt", "c.jsonl.gz", "c.parquet"]
+    assert report.manifest.to_dict()["replay"]["vocab"]["corpus"]["names"] == ["c.txt", "c.jsonl.gz", "c.parquet"]
     assert not [word for word in SECRETS if word in text]
     audit = vec2emb.audit(web.put("/v.txt", DATA), corpus=urls[0])
     assert audit.sources[0].coverage is not None

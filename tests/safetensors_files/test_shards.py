@@ -465,11 +465,11 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "rows": (edit(lambda config: config["files"][shard(2)].update(rows=[99, 197])), f"{shard(2)} holds other rows"),
     "no-rows": (edit(lambda config: config["files"][shard(2)].pop("rows")), f"{shard(2)} holds other rows"),
     "bytes": (edit(lambda config: config["files"][shard(2)].update(bytes=1)), f"{shard(2)} has another size"),
-    "no-sha": (edit(lambda config: config["files"][shard(2)].pop("sha256")), f"does not say what {shard(2)} should be"),
+    "no-sha": (edit(lambda config: config["files"][shard(2)].pop("sha256")), f"{shard(2)}.sha256 must be a string"),
     "not-listed": (edit(lambda config: config["files"].pop(shard(3))), "the table is not as its metadata say"),
     "key": (edit(lambda config: config.update(key="other")), "the shards are not those of one table"),
-    "key-list": (edit(lambda config: config.update(key=["weight"])), "the shards are not those of one table"),
-    "size": (edit(lambda config: config.update(shard_size=-1)), "shard_size is not as vec2emb writes it"),
+    "key-list": (edit(lambda config: config.update(key=["weight"])), "$.key must be a string"),
+    "size": (edit(lambda config: config.update(shard_size=-1)), "$.shard_size must be a whole number from 1"),
 }  # fmt: skip
 
 

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from vec2emb import Vec2embWarning
+from vec2emb.bundle.manifest import Manifest
+from vec2emb.bundle.reader import Bundle
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -28,6 +30,11 @@ def collected(call: Callable[[], T]) -> tuple[T, list[Vec2embWarning]]:
         warnings.simplefilter("always", Vec2embWarning)
         result = call()
     return result, [entry.message for entry in caught if isinstance(entry.message, Vec2embWarning)]
+
+
+def manifest_of(bundle: Path) -> Manifest:
+    """What a bundle records."""
+    return Bundle(bundle).manifest
 
 
 def ways(

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers import collected
+from helpers import collected, manifest_of
 from safetensors.torch import load_file
 from tiny_models import VOCABULARY, WIDTH, tiny
 from torch import Tensor, nn
@@ -26,7 +26,9 @@ from torch.nn import functional
 from torch.utils.data import DataLoader
 
 import vec2emb
+from vec2emb.bundle.manifest import Training
 from vec2emb.bundle.publication import CONFIG, MODEL
+from vec2emb.bundle.ranges import Ranges
 from vec2emb.errors import InputError, UsageError, VocabularyError
 from vec2emb.positions.key_styles import STYLES
 from vec2emb.torch import (
@@ -594,16 +596,21 @@ def test_what_was_trained_comes_back(make: Callable[..., Path], tmp_path: Path) 
     assert changed == NEW
     assert before.positions is not None
     np.testing.assert_array_equal(after.positions, before.positions * 2)
-    assert after.config["trained"] is True
-    for name in ("key", "positions", "scale", "train", "train_rows", "key_style", "specials", "missing"):
-        assert after.config[name] == before.config[name]
+    assert before.manifest is not None
+    assert after.manifest is not None
+    trained = after.manifest.provenance.trained
+    assert set(NEW) <= set(trained.rows())
+    provenance = before.manifest.provenance._replace(trained=trained)
+    for name in ("key", "positions", "scale", "training", "key_style"):
+        assert getattr(after.manifest, name) == getattr(before.manifest, name)
+    assert after.manifest.provenance == provenance
     assert vec2emb.verify(tmp_path / "out").ok
     with pytest.raises(UsageError, match="trained since"):
         vec2emb.verify(tmp_path / "out", rebuild=path)
     again = load_text_embedding(tmp_path / "out")
     assert set(again.state_dict()) == set(load_file(path / MODEL))
     save_embedding(load_text_embedding(tmp_path / "out"), tmp_path / "out", if_exists="replace")
-    assert vec2emb.load(tmp_path / "out").config["positions"] == before.config["positions"]
+    assert manifest_of(tmp_path / "out").positions == before.manifest.positions
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
@@ -612,7 +619,8 @@ def test_each_type_comes_back(bundle: Path, tmp_path: Path, dtype: torch.dtype) 
     save_embedding(module, tmp_path / "out")  # type: ignore[arg-type]
     table = vec2emb.load(tmp_path / "out")
     name = "float32" if dtype == torch.float64 else str(dtype).removeprefix("torch.")
-    assert (table.config["dtype"], table.config["train"], table.config["train_rows"]) == (name, "rows", [[3, 5]])
+    assert table.manifest is not None
+    assert (table.manifest.dtype, table.manifest.training) == (name, Training("rows", Ranges((3, 5))))
     stored = load_embedding(tmp_path / "out", freeze=True).weight
     assert torch.equal(stored.double(), load_embedding(bundle, freeze=True).weight.to(dtype).double())
 
@@ -626,12 +634,12 @@ def test_a_module_of_any_origin_needs_to_be_told_whose_rows_it_has(bundle: Path,
         save_embedding(module, tmp_path / "out", like=like, if_exists="replace")
         table = vec2emb.load(tmp_path / "out")
         np.testing.assert_array_equal(table.vectors, module.weight.detach().numpy())
-        assert (table.config["train"], table.vocab.padding_idx) == ("all", 0)
+        assert (manifest_of(tmp_path / "out").training.kind, table.vocab.padding_idx) == ("all", 0)
     save_embedding(embedding_bag(bundle, freeze=True), tmp_path / "bag")
-    assert vec2emb.load(tmp_path / "bag").config["train"] == "none"
+    assert manifest_of(tmp_path / "bag").training.kind == "none"
     hand_made = TextEmbedding(nn.Embedding(VOCABULARY, WIDTH, padding_idx=0), scale=3.0)
     save_embedding(hand_made, tmp_path / "text", like=bundle)
-    assert vec2emb.load(tmp_path / "text").config["scale"] == {"kind": "factor", "factor": 3.0}
+    assert manifest_of(tmp_path / "text").scale == ("factor", 3.0)
 
 
 def test_what_cannot_be_saved(bundle: Path, tmp_path: Path) -> None:

@@ -125,12 +125,12 @@ def test_a_special_of_the_file_keeps_its_vector(kernel: str, source: Path) -> No
     assert codes == ["special-in-file"]
     assert "'<unk>' (the file's vector is used), '<s>' (the file's vector is used)" in str(report.warnings[0])
     assert (report.warnings[0].count, report.warnings[0].line) == (2, 2)
-    assert report.specials == [
-        {"token": "<pad>", "id": 0, "role": "padding", "init": "zeros"},
-        {"token": "<unk>", "id": 1, "role": "unknown", "init": "file"},
-        {"token": "<s>", "id": 2, "role": "special", "init": "file"},
-        {"token": "</s>", "id": 3, "role": "special", "init": "zeros"},
-    ]
+    assert report.specials == (
+        ("<pad>", 0, "padding", "zeros", None),
+        ("<unk>", 1, "unknown", "file", None),
+        ("<s>", 2, "special", "file", None),
+        ("</s>", 3, "special", "zeros", None),
+    )
     assert (report.padding_idx, report.unk_idx) == (0, 1)
 
 
@@ -157,13 +157,13 @@ def test_at_the_end(kernel: str, block: str, threads: int, source: Path) -> None
         ("the", [1, 2]), ("of", [5, 9]), ("<pad>", [0, 0]), ("<unk>", [3, 4]), ("<s>", [7, 8]), ("</s>", [3, 4]),
     ]  # fmt: skip
     assert (report.padding_idx, report.unk_idx) == (2, 3)
-    assert [special["id"] for special in report.specials] == [2, 3, 4, 5]
+    assert [special.id for special in report.specials] == [2, 3, 4, 5]
 
 
 def test_none_at_all(source: Path) -> None:
     rows, report, codes = converted(source, pad=None, unk=None)
     assert rows == {"the": [1, 2], "<unk>": [3, 4], "of": [5, 9], "<s>": [7, 8]}
-    assert (report.padding_idx, report.unk_idx, report.specials, codes) == (None, None, [], [])
+    assert (report.padding_idx, report.unk_idx, report.specials, codes) == (None, None, (), [])
 
 
 def test_the_limit_counts_rows_of_the_file(source: Path) -> None:

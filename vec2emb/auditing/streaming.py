@@ -10,7 +10,6 @@ import numpy as np
 from .._kernel import Block, TokenIndex
 from .._kernel.codes import Fault as Code
 from .._kernel.codes import State
-from ..bundle.provenance import borrowed_rows, made_rows
 from ..bundle.reader import open_bundle
 from ..bundle.table import stored_rows
 from ..conversion.reading_pass import ReadOptions, open_pass
@@ -163,11 +162,12 @@ def stream_bundle(path: str) -> Streamed:
         path = cached(path)
     checks = {check["check"]: check["found"] for check in verify(path).checks}
     bundle, vocab = open_bundle(path)
-    made, copies = made_rows(bundle), borrowed_rows(bundle)
+    provenance = bundle.manifest.provenance
+    made, copies = set(provenance.made_rows().rows()), list(provenance.borrowed_rows().rows())
     rows, dim = bundle.tensor.shape
     flags = np.zeros(rows, np.uint8)
     flags[list(made)] |= MADE
-    flags[list(copies)] |= COPY
+    flags[copies] |= COPY
     geometry = Geometry(dim)
     step = max(1, _BLOCK // (4 * dim))
     for start in range(0, rows, step):
@@ -178,7 +178,7 @@ def stream_bundle(path: str) -> Streamed:
     return Streamed(
         name=name,
         kind="bundle",
-        format=str(bundle.facts["dtype"]),
+        format=bundle.manifest.dtype,
         compression="none",
         member=None,
         files=[measured(file, file) for file in bundle.paths()],

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import shown
 from ..words.token_lookup import other_forms
-from .training import missing_rows
 
 if TYPE_CHECKING:
     from ..words.vocabulary import Vocabulary
+    from .manifest import Manifest, SourceRecord
+    from .provenance import SpecialToken
 
 _APOSTROPHES = "'\N{RIGHT SINGLE QUOTATION MARK}\N{MODIFIER LETTER APOSTROPHE}"
 _HYPHENS = re.compile("[-\N{HYPHEN}\N{NON-BREAKING HYPHEN}\N{EN DASH}]")
@@ -93,13 +93,13 @@ class Explanation:
         return f"<Explanation of {shown(self.word)}: {self.origin}, id {self.id}>"
 
 
-def explain_word(word: str, vocab: Vocabulary, config: dict[str, Any], *, from_file: bool) -> Explanation:
+def explain_word(word: str, vocab: Vocabulary, manifest: Manifest | None, *, from_file: bool) -> Explanation:
     """Say what is known of a word.
 
     Args:
         word: the word.
         vocab: the words that have a row.
-        config: of the bundle; empty for a table that is in memory only.
+        manifest: of the bundle; None for a table that is in memory only.
         from_file: whether such a table was read from a file.
     """
     found = Explanation(word)
@@ -114,7 +114,7 @@ def explain_word(word: str, vocab: Vocabulary, config: dict[str, Any], *, from_f
         found.spellings = list(_spellings(word, vocab))
         return found
     found.id, found.found, found.token = id, True, vocab.tokens[id]
-    found.origin, found.text = _origin(id, config, from_file)
+    found.origin, found.text = _origin(id, manifest, from_file)
     if found.token != word:
         found.text = f"found as {shown(found.token)} (lookup {vocab.lookup}); {found.text}"
     return found
@@ -123,80 +123,58 @@ def explain_word(word: str, vocab: Vocabulary, config: dict[str, Any], *, from_f
 # Where a row comes from.
 
 
-def _origin(row: int, config: dict[str, Any], from_file: bool) -> tuple[str, str]:
-    special = next((special for special in config.get("specials", []) if special["id"] == row), None)
-    extensions = config.get("extensions") or []
-    step = next((one for one in extensions if one["rows"][0] <= row < one["rows"][1]), None)
-    if special is not None:
-        return "special", _of_special(special, config, step)
-    if step is not None:
-        return _of_added(row, step, config)
-    fallbacks: list[list[Any]] = config.get("fallbacks") or []
-    at = bisect_left(fallbacks, row, key=lambda pair: pair[0])
-    if at < len(fallbacks) and fallbacks[at][0] == row:
-        spelling = fallbacks[at][1]
-        return "fallback", f"the row of {shown(spelling)}, since the file lacks the word as it stands{_treated(config)}"
-    missing = missing_rows(config)
-    at = bisect_right(missing, row, key=lambda pair: pair[0]) - 1
-    if at >= 0 and row < missing[at][1]:
-        # What is recorded beside the rows may be of all of them, those of extensions included.
-        return "initialised", f"not in the file; {_made(_policy(config) or config['missing'].get('init'), config)}"
-    if not config:
+def _origin(row: int, manifest: Manifest | None, from_file: bool) -> tuple[str, str]:
+    if manifest is None:
         return ("file", "the row of the file as it is") if from_file else ("given", "the row that was given")
-    if config.get("source") is None:
-        return "given", "the row that was given when the bundle was saved"
-    return "file", f"the row of the file{_treated(config) or ' as it is'}"
+    origin = manifest.provenance.origin(row)
+    added = origin.step is not None
+    source = manifest.source if origin.step is None else manifest.steps[origin.step].source
+    treated = _treated(source, manifest.dtype)
+    if origin.special is not None:
+        return "special", _of_special(origin.special, added, treated)
+    begun = "added; " if added else ""
+    if origin.spelling is not None:
+        return (
+            "fallback",
+            f"{begun}the row of {shown(origin.spelling)}, since the file lacks the word as it stands{treated}",
+        )
+    if origin.generated is not None:
+        where = "the file" if not added else None if source is None else shown(source.name)
+        lacking = "" if where is None else f"not in {where}; "
+        return "initialised", f"{begun}{lacking}{_made(origin.generated.init, origin.generated.seed)}"
+    if origin.kind == "given" or source is None:
+        return "given", f"{begun}the row that was given when the bundle was saved"
+    return "file", f"{begun}the row of {shown(source.name) if added else 'the file'}{treated or ' as it is'}"
 
 
-def _of_special(special: dict[str, Any], config: dict[str, Any], step: dict[str, Any] | None) -> str:
-    """Of a special token; `step` is the extension that added it."""
-    role, init = special["role"], special["init"]
-    name = "a special token" if role == "special" else f"the {role} token"
-    if step is not None:
-        copied = f"the row of {shown(init.removeprefix('token:'))}" if init.startswith("token:") else None
-        return f"{name}, added; {copied or _made(init, step)}"
-    if init == "file":
-        return f"{name}; the file's own row{_treated(config)}"
-    if init == "given":
+def _of_special(special: SpecialToken, added: bool, treated: str) -> str:
+    name = "a special token" if special.role == "special" else f"the {special.role} token"
+    name += ", added" if added else ""
+    if special.init == "file":
+        return f"{name}; the file's own row{treated}"
+    if special.init == "given":
         return f"{name}; the row that was given"
-    if init.startswith("token:"):
-        return f"{name}; the row of {shown(init.removeprefix('token:'))}{_treated(config)}"
-    return f"{name}; {_made(init, config)}"
+    if special.init.startswith("token:"):
+        return f"{name}; the row of {shown(special.init.removeprefix('token:'))}{'' if added else treated}"
+    return f"{name}; {_made(special.init, special.seed)}"
 
 
-def _of_added(row: int, step: dict[str, Any], config: dict[str, Any]) -> tuple[str, str]:
-    """Of a word that the bundle gained since it was converted."""
-    name = shown(step["source"]["name"]) if step["source"] else None
-    if any(start <= row < stop for start, stop in step["missing"]):
-        lacking = f"not in {name}; " if name else ""
-        return "initialised", f"added; {lacking}{_made(_policy(step), step)}"
-    return "file", f"added; the row of {name}{_treated({**config, 'options': step['options']}) or ' as it is'}"
+def _made(init: str, seed: int | None) -> str:
+    return f"{_INITS.get(init, init)}{'' if seed is None else f', seed {seed}'}"
 
 
-def _policy(record: dict[str, Any]) -> str | None:
-    """How a conversion or an extension set the rows that no source gave, by its own options."""
-    policy = record.get("options", {}).get("missing")
-    return policy if isinstance(policy, str) else None
+_TREATED = {
+    "lowercase": "the file's tokens were lower-cased",
+    "unit-norm": "scaled to length 1",
+    "nonfinite-zero": "nan and inf made 0",
+}
 
 
-def _made(init: str | None, record: dict[str, Any]) -> str:
-    if init is None:
-        return "how it was set is not recorded"
-    seed = f", seed {record['options'].get('seed', 0)}" if init in ("normal", "uniform") else ""
-    return f"{_INITS.get(init, init)}{seed}"
-
-
-def _treated(config: dict[str, Any]) -> str:
-    """What was done to the rows of the file; empty for nothing."""
-    options, done = config.get("options", {}), []
-    if options.get("lowercase"):
-        done.append("the file's tokens were lower-cased")
-    if options.get("unit_norm"):
-        done.append("scaled to length 1")
-    if options.get("nonfinite") == "zero":
-        done.append("nan and inf made 0")
-    if config.get("dtype", "float32") != "float32":
-        done.append(f"rounded to {config['dtype']}")
+def _treated(source: SourceRecord | None, dtype: str) -> str:
+    """What was done to the rows of a file; empty for nothing."""
+    done = [] if source is None else [text for name, text in _TREATED.items() if name in source.treated]
+    if dtype != "float32":
+        done.append(f"rounded to {dtype}")
     return f", {', '.join(done)}" if done else ""
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .._kernel import add_square_deviations
 from ..errors import InputError, UsageError, Vec2embWarning, shown
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .writer import Tensors
+    from .manifest import PositionRecord, Scale
 
 SCALES = ("none", "sqrt-dim", "unit-rms", "match-positions")
 DROWNED = 5.0  # times longer, and one of the two hardly matters
@@ -67,14 +67,14 @@ def name_tensors(
     return Names(style, word, keys, head)
 
 
-class Scale(NamedTuple):
+class ScalePlan(NamedTuple):
     """What words are multiplied by before positions are added; `factor` is None until it is known."""
 
     kind: str
     factor: float | None = None
 
     @classmethod
-    def parse(cls, scale: ScaleLike) -> Scale:
+    def parse(cls, scale: ScaleLike) -> ScalePlan:
         """One of SCALES, or a factor.
 
         Raises:
@@ -94,7 +94,7 @@ class Scale(NamedTuple):
             )
         return cls("factor", factor)
 
-    def settle(self, dim: int, words: float | None, positions: float | None) -> Scale:
+    def settle(self, dim: int, words: float | None, positions: float | None) -> ScalePlan:
         """The scale with its factor, from the lengths of words and positions.
 
         Raises:
@@ -117,9 +117,16 @@ class Scale(NamedTuple):
         """What `parse` makes this scale of."""
         return self.factor or 1.0 if self.kind == "factor" else self.kind
 
-    def recorded(self) -> dict[str, Any] | None:
-        """What metadata and vec2emb.json hold of it."""
-        return None if self.kind == "none" else {"kind": self.kind, "factor": self.factor}
+    def recorded(self) -> Scale | None:
+        """What a manifest holds of it."""
+        from .manifest import Scale
+
+        return None if self.kind == "none" or self.factor is None else Scale(self.kind, self.factor)
+
+    @classmethod
+    def of_recorded(cls, scale: Scale | None) -> ScalePlan:
+        """The scale that a manifest holds."""
+        return cls("none", 1.0) if scale is None else cls(*scale)
 
 
 class ModelPlan(NamedTuple):
@@ -127,7 +134,7 @@ class ModelPlan(NamedTuple):
 
     names: Names
     positions: PositionPlan | None
-    scale: Scale
+    scale: ScalePlan
 
     @classmethod
     def parse(
@@ -145,7 +152,7 @@ class ModelPlan(NamedTuple):
             UsageError: an option is out of range, or options exclude each other.
         """
         names = name_tensors(key_style, word_key, position_key, tied_head, positions is not None)
-        parsed = Scale.parse(scale)
+        parsed = ScalePlan.parse(scale)
         if parsed.kind == "match-positions" and positions is None:
             raise UsageError("scale-alone", "there are no positions to match", hint="add --positions")
         return cls(names, positions, parsed)
@@ -182,7 +189,7 @@ class ModelLayout(NamedTuple):
     names: Names
     positions: PositionPlan | None
     table: NDArray[np.float32] | None
-    scale: Scale
+    scale: ScalePlan
     word_norm: float | None = None
     position_norm: float | None = None
 
@@ -219,23 +226,11 @@ class ModelLayout(NamedTuple):
             "average; --scale match-positions evens them out",
         )
 
-    def facts(self) -> dict[str, Any]:
-        """What the tensors' metadata hold of it."""
-        return {
-            "positions": None if self.positions is None else self.positions.facts(),
-            "scale": self.scale.recorded(),
-        }
+    def recorded_positions(self) -> PositionRecord | None:
+        """What a manifest holds of the position table."""
+        from .manifest import PositionRecord
 
-    def details(self) -> dict[str, Any]:
-        """What vec2emb.json holds beside these."""
-        recorded = None if self.positions is None else {**self.positions.recorded(), "keys": list(self.names.positions)}
-        return {"key_style": self.names.style, "tied_head": self.names.tied_head, "positions": recorded}
-
-    def tensors(self) -> Tensors:
-        """What the writer needs of it."""
-        from .writer import Tensors
-
-        return Tensors(self.names.word, self.names.positions, self.table)
+        return None if self.positions is None else PositionRecord.of(self.positions, self.names.positions)
 
 
 def typical_norm(blocks: Iterable[bytes | memoryview], dim: int) -> float:

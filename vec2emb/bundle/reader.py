@@ -1,4 +1,4 @@
-"""The bundle on disk: what it consists of, and its one reader. `bundlewriter` has the one writer.
+"""The bundle on disk: what it consists of, and its one reader. `writer` has the one writer.
 
 A bundle is three files, in a folder or side by side under one stem; in a folder, shards (see `sharding`) may stand in
 the place of the first:
@@ -22,19 +22,16 @@ from typing import TYPE_CHECKING, Any
 from ..errors import BundleError, InputError, OutputError, UsageError, shown
 from ..io.urls import is_url, label_of, plain
 from ..safetensors_files.header import PIECE, TensorInfo
-from ..safetensors_files.sharding import begins_with, is_shard_name, listing_sha256, shards_of
+from ..safetensors_files.sharding import FileRecord, begins_with, is_shard_name
 from ..safetensors_files.tables import Stretch, TableFile, TableFiles
 from .publication import CONFIG, MODEL, VOCAB, Target
-from .settings import read_config
-from .training import missing_rows
 
 if TYPE_CHECKING:
     from ..words.vocabulary import Vocabulary
+    from .manifest import Manifest
 
 HEADER_BYTES = 4096
 KEY = "weight"
-
-_POSITION_FACTS = ("kind", "num", "offset", "padding_idx", "preset", "trains")
 
 DTYPES = {
     # name: (safetensors' name, bytes, smallest float32 magnitude that rounds to infinity)
@@ -61,47 +58,21 @@ def _float32_below(limit: float) -> float:
     return float(array("f", array("I", [bits[0] - 1]).tobytes())[0])
 
 
-def canonical(value: Any) -> str:
-    """JSON with one spelling: sorted keys, no spaces, ASCII only."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
-
-
-def self_sha256(config: dict[str, Any]) -> str:
-    """SHA-256 of the content of vec2emb.json, in its canonical spelling and without the field that holds the hash."""
-    import hashlib
-
-    content = {name: value for name, value in config.items() if name != "self_sha256"}
-    return hashlib.sha256(canonical(content).encode()).hexdigest()
-
-
-def pretty(value: Any) -> bytes:
-    """JSON for people, in UTF-8. A file's name may hold bytes that are no text; their surrogates stay escaped."""
-    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
-
-
-def table_sha256(config: dict[str, Any]) -> str:
-    """SHA-256 of model.safetensors; of shards, the one that stands for all."""
-    files = config["files"]
-    if config.get("shard_size") is not None:
-        return listing_sha256(files)
-    model: str = next(facts["sha256"] for name, facts in files.items() if name.endswith(".safetensors"))
-    return model
-
-
 class Bundle:
     """The files of a bundle, opened and compared with each other; of the table itself not a byte is read.
 
     Attributes:
-        config: the content of vec2emb.json.
-        facts: what the tensors' own metadata say: rows, dim, dtype, padding_idx, unk_idx, vocab_sha256 ..
+        manifest: the content of vec2emb.json.
         files: what holds the word table: model.safetensors, which is mapped at once, so that header and rows are of one
             file whatever is replaced later; or the shards, which are mapped when they are needed.
         tensor: type and shape of the word table, all of it.
         location: the URL that it was opened by, or None.
-        vocab_sha256: what vec2emb.json says of the vocabulary's file.
+        vocab_sha256: what the tensors' own metadata say of the vocabulary's file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        from .manifest_parser import read_manifest  # late: a conversion that replaces nothing reads no bundle
+
         given = plain(os.fsdecode(path))
         self.location = given if is_url(given) else None
         if self.location is not None:
@@ -110,18 +81,16 @@ class Bundle:
             given = cached(self.location)
         self.target = _locate(given)
         self.label = label_of(self.location or self.target.label)
-        self.config = read_config(self.target)
-        self.shards = shards_of(self.config) if self.target.is_folder else []
-        key = self.config.get("key", KEY)
-        self.key: str = key if isinstance(key, str) else ""  # which is nobody's
+        self.manifest: Manifest = read_manifest(self.target)
+        self.shards = self.manifest.shards if self.target.is_folder else []
+        self.key = self.manifest.key
         opened = self._open_shards() if self.shards else [self._open_model()]
-        self.facts = self._read_facts(opened[0])
+        self.vocab_sha256 = self._check_header(opened[0])
         self.files, self._position_file = self._divided(opened)
         self.tensor = self._find_table()
         self._positions = self._find_positions()
-        vocab = self._find_recorded(VOCAB)
-        self.vocab_sha256: str = vocab["sha256"]
-        self._compare(vocab["bytes"])
+        self._check_rows()
+        self._check_sizes()
 
     def release(self) -> None:
         """Give back the memory of the mapped files, as after copying rows; what is used again is mapped again."""
@@ -140,7 +109,7 @@ class Bundle:
     @property
     def width(self) -> int:
         """Bytes of a row of the word table."""
-        return self.tensor.shape[1] * DTYPES[self.facts["dtype"]][1]
+        return self.tensor.shape[1] * DTYPES[self.manifest.dtype][1]
 
     def stored_bytes(self, row: int, count: int) -> bytes:
         """Rows of the table as they are stored."""
@@ -160,8 +129,8 @@ class Bundle:
 
     def checksums(self) -> list[tuple[str, str]]:
         """Path and recorded sha256 of every file but vec2emb.json."""
-        files = [(file.path, file.recorded["sha256"]) for file in self.tables()]
-        return [*files, (self.target.paths[VOCAB], self.vocab_sha256)]
+        files = [(file.path, file.recorded.sha256) for file in self.tables()]
+        return [*files, (self.target.paths[VOCAB], self._recorded(VOCAB).sha256)]
 
     def paths(self) -> list[str]:
         """All files of the bundle."""
@@ -174,7 +143,7 @@ class Bundle:
             BundleError: a file is not the one that was written.
         """
         for file in self.tables():
-            expected, actual = file.recorded["sha256"], file.sha256()
+            expected, actual = file.recorded.sha256, file.sha256()
             if actual != expected:
                 raise BundleError(
                     "bundle-damaged", "the tensors are not those that were written", path=self.label,
@@ -182,7 +151,7 @@ class Bundle:
                 )  # fmt: skip
 
     def _open_model(self) -> TableFile:
-        return TableFile(self.target.paths[MODEL], self._find_recorded(MODEL), stays_mapped=True)
+        return TableFile(self.target.paths[MODEL], self._recorded(MODEL), stays_mapped=True)
 
     def _open_shards(self) -> list[TableFile]:
         """The shards that vec2emb.json lists, each with the row that its own metadata say it begins with."""
@@ -191,7 +160,7 @@ class Bundle:
             path = os.path.join(self.target.path, name)
             if not os.path.exists(path):
                 raise self._damaged(f"{name} is missing", "the file", "none")
-            file = TableFile(path, self._recorded_as(name))
+            file = TableFile(path, self.manifest.files[name])
             file.first = begins_with(file.header.metadata, self.key) or 0
             files.append(file)
         return files
@@ -208,21 +177,22 @@ class Bundle:
             if tensor is None:
                 others.append(file)
                 continue
-            rows = [file.first, file.first + (tensor.shape or (0,))[0]]
-            if rows[0] != at or file.recorded.get("rows") != rows or len(file.header.tensors) > 1:
-                raise self._damaged(
-                    f"{name} holds other rows", f"rows {shown(str(file.recorded.get('rows')))} from {at} on", str(rows)
-                )
+            rows = file.first, file.first + (tensor.shape or (0,))[0]
+            if rows[0] != at or file.recorded.rows != rows or len(file.header.tensors) > 1:
+                raise self._damaged(f"{name} holds other rows", f"rows {file.recorded.rows} from {at} on", str(rows))
             at = rows[1]
             words.append(file)
         if not words or len(others) > 1:
             raise self._damaged("the shards are not those of one table", f"rows of {shown(self.key)}", "other tensors")
         return words, others[0] if others else words[0]
 
-    def _read_facts(self, file: TableFile) -> dict[str, Any]:
+    def _check_header(self, file: TableFile) -> str:
+        """Compare the metadata in the tensors' header with the manifest; the vocabulary's hash that they hold."""
+        from .manifest import canonical
+
         text = file.header.metadata.get("vec2emb")
         try:
-            facts = json.loads(text) if text is not None else None
+            facts: Any = json.loads(text) if text is not None else None
         except (ValueError, RecursionError):
             facts = None
         if not isinstance(facts, dict):
@@ -230,22 +200,23 @@ class Bundle:
                 "bundle-metadata", "the tensors were not written by vec2emb", path=file.path,
                 expected="metadata named 'vec2emb'", found=str(sorted(file.header.metadata)),
             )  # fmt: skip
-        return facts
-
-    def _find_table(self) -> TensorInfo:
-        facts, tensor = self.facts, self._whole()
-        rows, dim = facts.get("rows"), facts.get("dim")
-        if tensor is None or tensor.shape != (rows, dim) or not dim:
-            raise self._damaged("the table is not as its metadata say", f"{rows} x {dim}", str(tensor and tensor.shape))
-        dtype = facts.get("dtype")
-        if not isinstance(dtype, str) or dtype not in DTYPES or DTYPES[dtype][0] != tensor.dtype:
-            raise self._damaged("the table has another type than its metadata say", shown(str(dtype)), tensor.dtype)
-        for name in ("padding_idx", "unk_idx"):
-            id = facts.get(name)
-            if id is not None and not (type(id) is int and 0 <= id < tensor.shape[0]):
-                raise self._damaged(f"{name} is no row", f"0 .. {tensor.shape[0] - 1}, or null", shown(str(id)))
+        for name, value in self.manifest.header().items():
+            if canonical(facts.get(name)) != canonical(value):  # as 0, 0.0 and False are equal
+                raise self._damaged(f"{CONFIG} and the tensors disagree about {name}", shown(str(facts.get(name))),
+                                    shown(str(value)))  # fmt: skip
         if not isinstance(facts.get("vocab_sha256"), str):
             raise self._damaged("the tensors do not say which vocabulary is theirs", "its sha256", "none")
+        return facts["vocab_sha256"]  # type: ignore[no-any-return]
+
+    def _find_table(self) -> TensorInfo:
+        manifest, tensor = self.manifest, self._whole()
+        if tensor is None or tensor.shape != (manifest.rows, manifest.dim):
+            raise self._damaged(
+                "the table is not as its metadata say", f"{manifest.rows} x {manifest.dim}",
+                str(tensor and tensor.shape),
+            )  # fmt: skip
+        if DTYPES[manifest.dtype][0] != tensor.dtype:
+            raise self._damaged("the table has another type than its metadata say", manifest.dtype, tensor.dtype)
         return tensor
 
     def _whole(self) -> TensorInfo | None:
@@ -262,19 +233,11 @@ class Bundle:
 
     def _find_positions(self) -> TensorInfo | None:
         """The position table; where it stands under several keys, the first."""
-        facts, recorded = self.facts.get("positions"), self.config.get("positions")
-        if facts is None and recorded is None:
+        recorded = self.manifest.positions
+        if recorded is None:
             return None
-        if (
-            not (isinstance(facts, dict) and isinstance(recorded, dict))
-            or {*_POSITION_FACTS} != facts.keys()
-            or canonical({name: recorded.get(name) for name in facts}) != canonical(facts)
-        ):
-            raise self._damaged(
-                f"{CONFIG} and the tensors disagree about positions", shown(str(facts)), shown(str(recorded))
-            )
-        rows = facts["num"] + facts["offset"]
-        tensors = [self._position_file.header.tensors.get(key) for key in recorded["keys"]]
+        rows = recorded.num + recorded.offset
+        tensors = [self._position_file.header.tensors.get(key) for key in recorded.keys]
         for tensor in tensors:
             if tensor is None or tensor.shape != (rows, self.tensor.shape[1]) or tensor.dtype != self.tensor.dtype:
                 raise self._damaged(
@@ -282,35 +245,19 @@ class Bundle:
                 )
         return tensors[0]
 
-    def _find_recorded(self, name: str) -> dict[str, Any]:
+    def _recorded(self, name: str) -> FileRecord:
         """Size and sha256 of a file, found by the end of its name: all files may have been renamed together."""
-        files = self.config.get("files")
-        names = [key for key in files if key.endswith(name.removeprefix("model"))] if isinstance(files, dict) else []
-        return self._recorded_as(names[0] if names else name)
+        files = self.manifest.files
+        for key, record in files.items():
+            if key.endswith(name.removeprefix("model")):
+                return record
+        raise self._damaged(
+            f"{CONFIG} does not say what {name} should be", "its bytes and sha256", shown(str([*files]))
+        )
 
-    def _recorded_as(self, name: str) -> dict[str, Any]:
-        files = self.config.get("files")
-        facts = files.get(name) if isinstance(files, dict) else None
-        if isinstance(facts, dict) and type(facts.get("bytes")) is int and isinstance(facts.get("sha256"), str):
-            return facts
-        raise self._damaged(f"{CONFIG} does not say what {name} should be", "its bytes and sha256", shown(str(files)))
-
-    def _compare(self, vocab_bytes: int) -> None:
-        for name in ("rows", "dim", "dtype", "padding_idx", "unk_idx", "format_version", "scale", "train"):
-            if canonical(self.config.get(name)) != canonical(self.facts.get(name)):  # as 0, 0.0 and False are equal
-                raise self._damaged(
-                    f"{CONFIG} and the tensors disagree about {name}",
-                    str(self.facts.get(name)),
-                    shown(str(self.config.get(name))),
-                )
-        if (self.config.get("train_rows") is None) == (self.config["train"] in ("new", "rows")):
-            raise self._damaged(
-                f"{CONFIG} contradicts itself about the rows that train", "train_rows, if train is new or rows",
-                f"{self.config['train']}, {shown(str(self.config.get('train_rows')))}",
-            )  # fmt: skip
-        self._check_rows()
-        sizes = [(file.path, file.recorded["bytes"]) for file in self.tables()]
-        for path, recorded in [*sizes, (self.target.paths[VOCAB], vocab_bytes)]:
+    def _check_sizes(self) -> None:
+        sizes = [(file.path, file.recorded.bytes) for file in self.tables()]
+        for path, recorded in [*sizes, (self.target.paths[VOCAB], self._recorded(VOCAB).bytes)]:
             try:
                 size = os.stat(path).st_size
             except OSError:
@@ -320,20 +267,16 @@ class Bundle:
 
     def _check_rows(self) -> None:
         """Refuse records of rows that the table does not have."""
-        config, rows = self.config, self.facts["rows"]
-        fallbacks = config.get("fallbacks") or []  # which rise
-        named = {
-            "specials": [[special["id"], special["id"] + 1] for special in config["specials"]],
-            "train_rows": config.get("train_rows") or [],
-            "missing": missing_rows(config),
-            "fallbacks": [[row, row + 1] for row, _ in (*fallbacks[:1], *fallbacks[-1:])],
-            "extensions": [one for step in config.get("extensions") or [] for one in (step["rows"], *step["missing"])],
-        }
+        manifest = self.manifest
+        named = manifest.provenance.records()
+        if manifest.training.rows is not None:
+            named["train_rows"] = manifest.training.rows
         for name, ranges in named.items():
-            for start, stop in ranges:
-                if not 0 <= start < stop <= rows:
-                    row = start if start < 0 else stop - 1
-                    raise self._damaged(f"{name} of {CONFIG} has a row that is none", f"0 <= row < {rows}", str(row))
+            if ranges.end > manifest.rows:
+                raise self._damaged(
+                    f"{name} of {CONFIG} has a row that is out of range", f"0 <= row < {manifest.rows}",
+                    str(ranges.end - 1),
+                )  # fmt: skip
 
     def _damaged(self, message: str, expected: str, found: str) -> BundleError:
         return BundleError(
@@ -342,7 +285,7 @@ class Bundle:
         )  # fmt: skip
 
 
-def compare_with_existing(target: Target, config: dict[str, Any]) -> None:
+def compare_with_existing(target: Target, manifest: Manifest) -> None:
     """Raise unless the bundle that stands at a target is the one that was just made.
 
     Raises:
@@ -351,13 +294,14 @@ def compare_with_existing(target: Target, config: dict[str, Any]) -> None:
     import hashlib
 
     existing = Bundle(target.location)
-    keys = (config.keys() | existing.config.keys()) - {"self_sha256"}  # of all the others
-    differing = sorted(key for key in keys if config.get(key) != existing.config.get(key))
+    new, old = ({**one.to_dict(), "self_sha256": None} for one in (manifest, existing.manifest))
+    differing = sorted(key for key in {**new, **old} if new.get(key) != old.get(key))
     renamed = {existing.target.paths[role]: target.file_name(role) for role in (MODEL, VOCAB)}  # as downloads are
     for path, _ in existing.checksums():
         name = renamed.get(path, os.path.basename(path))
+        record = manifest.files.get(name)
         with open(path, "rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != config["files"].get(name, {}).get("sha256"):
+            if record is None or hashlib.file_digest(file, "sha256").hexdigest() != record.sha256:
                 differing.append(name)
     if differing:
         raise OutputError(
@@ -404,14 +348,14 @@ def open_vocabulary(opened: Bundle) -> Vocabulary:
     """
     from ..words.vocabulary import Vocabulary
 
-    facts = opened.facts
+    manifest = opened.manifest
     vocab = Vocabulary.map_file(
         opened.target.paths[VOCAB],
-        padding_idx=facts.get("padding_idx"),
-        unk_idx=facts.get("unk_idx"),
-        sha256=facts.get("vocab_sha256"),
-        lookup=opened.config.get("lookup") or "exact",
+        padding_idx=manifest.padding_idx,
+        unk_idx=manifest.unk_idx,
+        sha256=opened.vocab_sha256,
+        lookup=manifest.lookup,
     )
-    if len(vocab) != facts["rows"]:
-        raise opened._damaged(f"{VOCAB} and the table differ in length", f"{facts['rows']} lines", str(len(vocab)))
+    if len(vocab) != manifest.rows:
+        raise opened._damaged(f"{VOCAB} and the table differ in length", f"{manifest.rows} lines", str(len(vocab)))
     return vocab

@@ -11,9 +11,8 @@ from ..options.signatures import typed
 from ..safetensors_files.dtypes import FLOATS, widen_bfloat16
 from ..safetensors_files.header import PIECE
 from ..words.vocabulary import Vocabulary
-from .reader import KEY, Bundle, compare_with_existing, largest, open_vocabulary
+from .reader import Bundle, compare_with_existing, largest, open_vocabulary
 from .target import target_of
-from .training import missing_rows, rows_of_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,11 +20,7 @@ if TYPE_CHECKING:
 
     from ..safetensors_files.tables import Stretch
     from .explanation import Explanation
-    from .writer import Tensors
-
-
-# What vec2emb.json says of the files themselves, and is written anew with them.
-OF_FILES = ("vec2emb_version", "format_version", "key", "rows", "dim", "dtype", "files", "shard_size", "self_sha256")
+    from .manifest import Manifest
 
 
 class Table:
@@ -36,7 +31,7 @@ class Table:
         vectors: float32[V, D], read-only. Of a float32 bundle they are mapped, and read only where they are used; of
             a float16, bfloat16 or sharded one they are put in memory when they are first asked for.
         positions: float32[P, D], read-only, the reserved rows in front included; None for a table without positions.
-        config: the content of the bundle's vec2emb.json; empty for a table in memory.
+        manifest: what the bundle's vec2emb.json records; None for a table in memory.
     """
 
     _from_file = False  # whether every row was read from a file
@@ -45,11 +40,11 @@ class Table:
         self,
         vocab: Vocabulary,
         vectors: NDArray[np.float32],
-        config: dict[str, Any] | None = None,
+        manifest: Manifest | None = None,
         positions: NDArray[np.float32] | None = None,
     ) -> None:
         self._vocab: Vocabulary | None = vocab
-        self.config: dict[str, Any] = config or {}
+        self.manifest = manifest
         self._positions = positions
         self._vectors: NDArray[np.float32] | None = vectors
         self._bundle: Bundle | None = None
@@ -58,7 +53,7 @@ class Table:
     def mapped(cls, bundle: Bundle, vocab: Vocabulary | None) -> Table:
         """The table of an opened bundle; without a vocabulary, it is opened when it is first asked for."""
         self = cls.__new__(cls)
-        self._vocab, self.config = vocab, bundle.config
+        self._vocab, self.manifest = vocab, bundle.manifest
         self._bundle, self._vectors = bundle, None
         self._positions = stored_positions(bundle)
         return self
@@ -161,7 +156,7 @@ class Table:
     @property
     def padding_idx(self) -> int | None:
         """The row of padding; known without the vocabulary."""
-        return self.vocab.padding_idx if self._bundle is None else self._bundle.facts.get("padding_idx")
+        return self.vocab.padding_idx if self._bundle is None else self._bundle.manifest.padding_idx
 
     def __len__(self) -> int:
         return len(self.vocab) if self._bundle is None else self._bundle.tensor.shape[0]
@@ -183,7 +178,7 @@ class Table:
         """Where the row of a word comes from; for a word that has none, which other spellings are there."""
         from .explanation import explain_word
 
-        return explain_word(word, self.vocab, self.config, from_file=self._from_file)
+        return explain_word(word, self.vocab, self.manifest, from_file=self._from_file)
 
     def __iter__(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Pairs of token and vector, in the order of the rows."""
@@ -204,7 +199,7 @@ class Table:
         if self._bundle is None:
             return super().__reduce_ex__(protocol)
         where = self._bundle.location or self._bundle.target.path
-        return _reopen, (where, self.config.get("self_sha256"), self._vocab is None)
+        return _reopen, (where, self._bundle.manifest.self_sha256, self._vocab is None)
 
     def save(
         self,
@@ -223,7 +218,8 @@ class Table:
 
         if self._bundle is not None:
             self._bundle.check_sum()
-        dtype = self.config.get("dtype", "float32") if dtype is None else dtype
+        if dtype is None:
+            dtype = "float32" if self.manifest is None else self.manifest.dtype
         self._refuse_values(largest(dtype), dtype)
         target = target_of(path)
         with target.publication(if_exists) as publication:
@@ -231,9 +227,9 @@ class Table:
                 for start, stop in self._pieces():
                     writer.rows.write(start, self.rows(start, stop).tobytes())
                 writer.write_vocabulary([bytes(self.vocab.blob)])
-                config = writer.finish(len(self), *self._facts(freeze), self._tensors())
+                written = writer.finish(self.described(dtype, freeze), self._positions)
             if if_exists == "keep" and not target.is_free():
-                compare_with_existing(target, config)
+                compare_with_existing(target, written)
             else:
                 publication.publish()
 
@@ -264,45 +260,27 @@ class Table:
                 hint="set it to zero first; nn.Embedding does not do that to weights it is given",
             )  # fmt: skip
 
-    def _tensors(self) -> Tensors:
-        from .writer import Tensors
+    def described(self, dtype: str, freeze: bool | None = None) -> Manifest:
+        """What a bundle of this table records; a loaded table keeps the record of where each row came from."""
+        from .manifest import Manifest, Training
+        from .provenance import Provenance, SpecialToken
+        from .ranges import Ranges
 
-        keys = (self.config.get("positions") or {}).get("keys", ())
-        return Tensors(self.config.get("key", KEY), tuple(keys), self._positions)
-
-    def _facts(self, freeze: bool | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What the tensors' metadata hold, and what vec2emb.json holds beside it."""
-        from ..positions.plan import PositionPlan
-
-        vocab, known = self.vocab, self.config
-        positions = known.get("positions")
-        train = known.get("train", "all") if freeze is None else "none" if freeze else "all"
-        facts = {
-            "padding_idx": vocab.padding_idx,
-            "positions": None if positions is None else PositionPlan.of_recorded(positions).facts(),
-            "scale": known.get("scale"),
-            "train": train,
-            "unk_idx": vocab.unk_idx,
-        }
-        details: dict[str, Any] = {
-            "key_style": known.get("key_style", "plain"),
-            "tied_head": known.get("tied_head"),
-            "positions": positions,
-            "train_rows": known.get("train_rows") if freeze is None else None,
-        }
-        roles = ((vocab.padding_idx, "padding"), (vocab.unk_idx, "unknown"))
-        specials = [
-            {"token": vocab.tokens[id], "id": id, "role": role, "init": "given"} for id, role in roles if id is not None
-        ]
-        details |= {"specials": specials, "source": None, "options": {}, "lookup": vocab.lookup}
-        # Of a table that was loaded, the record of where each row came from is kept.
-        kept = {name: known[name] for name in known if name not in {*facts, "train_rows", *OF_FILES}}
-        return facts, {**details, **kept}
+        vocab, manifest = self.vocab, self.manifest
+        if manifest is None:
+            roles = ((vocab.padding_idx, "padding"), (vocab.unk_idx, "unknown"))
+            specials = tuple(SpecialToken(vocab.tokens[id], id, role, "given") for id, role in roles if id is not None)
+            count = len(self)
+            given = Ranges((0, count) if count else ())
+            manifest = Manifest(Provenance(count, specials, given=given), self.dim, dtype, lookup=vocab.lookup)
+        if freeze is not None:
+            manifest = manifest._replace(training=Training("none" if freeze else "all"))
+        return manifest._replace(dtype=dtype)
 
 
-def _reopen(path: str, self_sha256: str | None, lazy: bool) -> Table:
+def _reopen(path: str, self_sha256: str, lazy: bool) -> Table:
     table = load(path, lazy=lazy)
-    if table.config.get("self_sha256") != self_sha256:
+    if table.manifest is None or table.manifest.self_sha256 != self_sha256:
         raise BundleError("bundle-changed", "this is another bundle than the one that was pickled", path=path)
     return table
 
@@ -343,9 +321,8 @@ def stored_rows(bundle: Bundle, start: int = 0, stop: int | None = None) -> NDAr
 
 def rows_of_source(bundle: Bundle) -> Iterator[bytes]:
     """float32[n, D]: the rows of a bundle that some file of vectors gave, piece by piece; no other stays in memory."""
-    rows, dim = bundle.tensor.shape
-    step = max(1, PIECE // (4 * dim))
-    for start, stop in rows_of_file(bundle.config["specials"], missing_rows(bundle.config), rows):
+    step = max(1, PIECE // (4 * bundle.tensor.shape[1]))
+    for start, stop in bundle.manifest.provenance.rows_of_file():
         for at in range(start, stop, step):
             yield stored_rows(bundle, at, min(at + step, stop)).tobytes()
             bundle.release()

@@ -1,21 +1,21 @@
 """Which rows of a table are to train: all, none, the new ones, or a list. It is recorded; `vec2emb.torch` applies it.
 
 A row is new if the file of vectors did not have it: special tokens that were set, and words that were missing. The
-padding row never trains, whatever a plan names. Single rows are recorded as ranges: [first, one past the last].
+padding row never trains, whatever a plan names.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ..errors import UsageError, VocabularyError, shown
 from ..words.word_list import WordList, read_words
+from .ranges import Ranges
 
 PLANS = ("all", "none", "new")
 
-Ranges = list[list[int]]
 TrainLike = str | os.PathLike[str] | Iterable[int] | Iterable[str]
 
 
@@ -82,11 +82,11 @@ class TrainRows(NamedTuple):
             return None
         rows = set(self.ids) if self.words is None else {self._row(word, find) for word in self.words.vocab}
         if self.kind == "new":
-            rows = {row for start, stop in new for row in range(start, stop)}
+            rows = set(new.rows())
         outside = next((row for row in sorted(rows) if not 0 <= row < count), None)
         if outside is not None:
             raise UsageError("train-rows", "a row to train is none", expected=f"0 .. {count - 1}", found=str(outside))
-        return ranges_of(sorted(rows - {padding_idx}))
+        return Ranges.of_rows(sorted(rows - {padding_idx}))
 
     def _row(self, word: str, find: Callable[[str], int | None]) -> int:
         row = find(word)
@@ -96,60 +96,6 @@ class TrainRows(NamedTuple):
                 path=self.words.label if self.words else None, hint="remove it from the list",
             )  # fmt: skip
         return row
-
-
-def ranges_of(rows: Sequence[int]) -> Ranges:
-    """Rising rows as [first, one past the last] of each run."""
-    ranges: Ranges = []
-    for row in rows:
-        if ranges and ranges[-1][1] == row:
-            ranges[-1][1] = row + 1
-        else:
-            ranges.append([row, row + 1])
-    return ranges
-
-
-def are_ranges(value: object) -> bool:
-    """Whether a value that was read from a file has the form of rising ranges."""
-    if not isinstance(value, list):
-        return False
-    at = -1
-    for pair in value:
-        if not (isinstance(pair, list) and len(pair) == 2 and all(type(row) is int for row in pair)):
-            return False
-        if not at < pair[0] < pair[1]:
-            return False
-        at = pair[1]
-    return True
-
-
-def missing_rows(config: dict[str, Any]) -> Ranges:
-    """The words that no source gave, of a vec2emb.json or a part of it."""
-    rows: Ranges = (config.get("missing") or {}).get("rows", [])
-    return rows
-
-
-def new_rows(specials: Iterable[dict[str, Any]], missing: Ranges) -> Ranges:
-    """The rows that the file did not have: special tokens but for padding, and missing words; rising.
-
-    Special tokens of vectors that were `given` in memory are as old as the others.
-    """
-    made = [s["id"] for s in specials if s["init"] not in ("file", "given") and s["role"] != "padding"]
-    return ranges_of(sorted({*made, *(row for start, stop in missing for row in range(start, stop))}))
-
-
-def rows_of_file(specials: Iterable[dict[str, Any]], missing: Ranges, count: int) -> Ranges:
-    """The rows whose vectors were there before: all but the new ones and padding."""
-    specials = list(specials)
-    padding = ([s["id"], s["id"] + 1] for s in specials if s["role"] == "padding")
-    made = {row for start, stop in (*new_rows(specials, missing), *padding) for row in range(start, stop)}
-    return between(ranges_of(sorted(made)), count)
-
-
-def between(ranges: Ranges, count: int) -> Ranges:
-    """The ranges of 0 .. count-1 that rising ranges leave."""
-    edges = [0, *(row for pair in ranges for row in pair), count]
-    return [[start, stop] for start, stop in zip(edges[::2], edges[1::2], strict=True) if start < stop]
 
 
 def _whole(value: object) -> int:

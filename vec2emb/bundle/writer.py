@@ -8,7 +8,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from .._kernel import cast_rows
 from .._kernel.codes import Cast
@@ -18,15 +18,16 @@ from ..io.urls import is_url
 from ..io.writeback import WriteBack
 from ..safetensors_files.header import TensorInfo, encode_header
 from ..safetensors_files.rows import RowFile
-from ..safetensors_files.sharding import rows_each
+from ..safetensors_files.sharding import FileRecord, rows_each
 from ..version import __version__
 from .publication import CONFIG, MODEL, SCRATCH, VOCAB, WAITING, Publication, Target
-from .reader import DTYPES, HEADER_BYTES, KEY, canonical, largest, pretty, self_sha256
-from .settings import FORMAT_VERSION
+from .reader import DTYPES, HEADER_BYTES, largest
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from .manifest import Manifest
 
 _FLOAT32_MAX = 3.4028234663852886e38
 
@@ -55,14 +56,6 @@ def narrowed(rows: bytes | memoryview, dtype: str) -> bytes | bytearray:
     out = bytearray(len(rows) // 2)
     cast_rows(rows, out, Cast.FLOAT16 if dtype == "float16" else Cast.BFLOAT16)
     return out
-
-
-class Tensors(NamedTuple):
-    """What the tensors of a bundle are called, and the position table, which stands under each of its keys."""
-
-    key: str = KEY
-    position_keys: tuple[str, ...] = ()
-    positions: NDArray[np.float32] | None = None
 
 
 class BundleWriter:
@@ -135,80 +128,70 @@ class BundleWriter:
             # Synced together with the tensors: by itself it would wait for them.
             self._vocabulary = write_file(self._publication.path(VOCAB), iter(pieces), flush=False)
 
-    def finish(
-        self,
-        count: int,
-        facts: dict[str, Any],
-        details: dict[str, Any],
-        tensors: Tensors | None = None,
-    ) -> dict[str, Any]:
+    def finish(self, manifest: Manifest, positions: NDArray[np.float32] | None = None) -> Manifest:
         """Write all that is neither rows nor vocabulary, and sync everything; the bundle can be published then.
 
         Args:
-            count: V, the number of rows.
-            facts: what the tensors' metadata hold beside the shape: padding_idx, unk_idx, train ..
-            details: what vec2emb.json holds beside these; where both have a key, the longer form is in `details`.
-            tensors: keys, and the position table.
+            manifest: what vec2emb.json is to say; `files`, `shard_size` and `self_sha256` are filled in here.
+            positions: the position table, if the manifest has one.
 
         Returns:
-            The content of vec2emb.json.
+            The manifest that was written.
 
         Raises:
             InputError: a position does not fit the type.
         """
-        publication, tensors, (size, digest) = self._publication, tensors or Tensors(), self._vocabulary
-        position_bytes = self._encoded(tensors.positions)
+        from .manifest import canonical
+
+        publication, (size, digest) = self._publication, self._vocabulary
+        position_bytes = self._encoded(positions)
         with writing(publication.target.label):
-            facts = {"dim": self._dim, "dtype": self._dtype, "format_version": FORMAT_VERSION, "rows": count, **facts}
-            metadata = {"format": "pt", "vec2emb": canonical({**facts, "vocab_sha256": digest})}
+            metadata = {"format": "pt", "vec2emb": canonical({**manifest.header(), "vocab_sha256": digest})}
             if self.rows is not self._table:
-                self._cast(count)
+                self._cast(manifest.rows)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(publication.path(WAITING))
             finish = self._finish_model if self._shard_size is None else self._finish_shards
-            files = finish(count, metadata, tensors, position_bytes)
-            files[publication.target.file_name(VOCAB)] = {"bytes": size, "sha256": digest}
-            config = {"vec2emb_version": __version__, "key": tensors.key, **facts, **details, "files": files}
-            if self._shard_size is not None:
-                config["shard_size"] = self._shard_size
-            config["self_sha256"] = self_sha256(config)
-            write_file(publication.path(CONFIG), [pretty(config)])
-        return config
+            files = finish(manifest, metadata, position_bytes)
+            files[publication.target.file_name(VOCAB)] = FileRecord(size, digest)
+            written = manifest._replace(files=files, shard_size=self._shard_size, vec2emb_version=__version__).signed()
+            write_file(publication.path(CONFIG), [written.encode()])
+        return written
 
     def _finish_model(
-        self, count: int, metadata: dict[str, str], tensors: Tensors, position_bytes: bytes | bytearray
-    ) -> dict[str, dict[str, Any]]:
+        self, manifest: Manifest, metadata: dict[str, str], position_bytes: bytes | bytearray
+    ) -> dict[str, FileRecord]:
         """Header and positions of the one file; what vec2emb.json says of it."""
-        model, entries = self._table.descriptor, self._entries(count, tensors, len(position_bytes))
+        model, entries = self._table.descriptor, self._entries(manifest, len(position_bytes))
         header = encode_header(entries, metadata, align=HEADER_BYTES)
         if len(header) != HEADER_BYTES:
             raise AssertionError(f"a header of {len(header)} bytes")
         write_all(model, header, 0)
-        for key in tensors.position_keys:
+        for key in manifest.position_keys:
             write_all(model, position_bytes, HEADER_BYTES + entries[key].start)
         end = HEADER_BYTES + max(entry.stop for entry in entries.values())
         os.ftruncate(model, end)
         name = self._publication.target.file_name(MODEL)
-        return {name: {"bytes": end, "sha256": self._sync_and_hash(model)}}
+        return {name: FileRecord(end, self._sync_and_hash(model))}
 
     def _finish_shards(
-        self, count: int, metadata: dict[str, str], tensors: Tensors, position_bytes: bytes | bytearray
-    ) -> dict[str, dict[str, Any]]:
+        self, manifest: Manifest, metadata: dict[str, str], position_bytes: bytes | bytearray
+    ) -> dict[str, FileRecord]:
         """The same of shards."""
         from ..safetensors_files.shard_writer import ShardedRows
 
         if not isinstance(self._table, ShardedRows):
             raise AssertionError("no shards")
         sync(self._publication.path(VOCAB))
-        positions = dict.fromkeys(tensors.position_keys, position_bytes)
-        return self._table.finish(count, tensors.key, DTYPES[self._dtype][0], metadata, positions)
+        positions = dict.fromkeys(manifest.position_keys, position_bytes)
+        return self._table.finish(manifest.rows, manifest.key, DTYPES[self._dtype][0], metadata, positions)
 
-    def _entries(self, count: int, tensors: Tensors, position_bytes: int) -> dict[str, TensorInfo]:
+    def _entries(self, manifest: Manifest, position_bytes: int) -> dict[str, TensorInfo]:
         """Words first, so that their place does not depend on what follows."""
         name, width, _ = DTYPES[self._dtype]
-        end = count * self._dim * width
-        entries = {tensors.key: TensorInfo(name, (count, self._dim), 0, end)}
-        for key in tensors.position_keys:
+        end = manifest.rows * self._dim * width
+        entries = {manifest.key: TensorInfo(name, (manifest.rows, self._dim), 0, end)}
+        for key in manifest.position_keys:
             start, end = end, end + position_bytes
             rows = position_bytes // (self._dim * width)
             entries[key] = TensorInfo(name, (rows, self._dim), start, end)

@@ -11,7 +11,7 @@ from ..conversion.parsed_rows import discard
 from ..conversion.reading_pass import Pass, ReadOptions, open_pass
 from ..conversion.report import announce
 from ..conversion.selection import Selection
-from ..errors import InputError, UsageError, Vec2embWarning, printable
+from ..errors import BundleError, InputError, UsageError, Vec2embWarning, printable
 from ..formats.matrix.recognition import is_bundle
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
@@ -199,34 +199,48 @@ def _inspect_bundle(label: str, bundle: Bundle) -> Inspection:
     from ..words.vocabulary import Vocabulary
 
     found = Inspection(label, "bundle")
-    config = bundle.config
+    manifest = bundle.manifest
+    provenance = manifest.provenance
     found.facts = {
-        name: config.get(name)
-        for name in ("rows", "dim", "dtype", "key", "padding_idx", "unk_idx", "train", "positions", "vec2emb_version")
+        "rows": manifest.rows,
+        "dim": manifest.dim,
+        "dtype": manifest.dtype,
+        "key": manifest.key,
+        "padding_idx": manifest.padding_idx,
+        "unk_idx": manifest.unk_idx,
+        "train": manifest.training.kind,
+        "positions": None if manifest.positions is None else manifest.positions.to_dict(),
+        "vec2emb_version": manifest.vec2emb_version,
+        "specials": [f"{special.token}={special.id} ({special.init})" for special in manifest.specials],
+        "source": None if manifest.source is None else manifest.source.name,
+        "tokenizer": None if manifest.tokenizer is None else manifest.tokenizer.kind,
+        "options": None if manifest.replay is None else dict(manifest.replay.options),
     }
-    found.facts["specials"] = [f"{s['token']}={s['id']} ({s['init']})" for s in config.get("specials", [])]
-    found.facts["source"] = (config.get("source") or {}).get("name")
-    found.facts["added_rows"] = (
-        sum(step["rows"][1] - step["rows"][0] for step in config.get("extensions") or []) or None
-    )
-    found.facts["options"] = config.get("options")
     if bundle.shards:
         found.facts["shards"] = len(bundle.shards)
-        found.facts["shard_size"] = config.get("shard_size")
+        found.facts["shard_size"] = manifest.shard_size
     for path, recorded in bundle.checksums():
         with open(path, "rb") as file:
             actual = hashlib.file_digest(file, "sha256").hexdigest()
         found.check(f"sha256 of {os.path.basename(path)}", actual == recorded, actual)
     try:
         vocab = Vocabulary.map_file(
-            bundle.target.paths[VOCAB], padding_idx=None, unk_idx=None, sha256=bundle.facts.get("vocab_sha256")
+            bundle.target.paths[VOCAB], padding_idx=None, unk_idx=None, sha256=bundle.vocab_sha256
         )
     except InputError as error:
         found.check("vocabulary belongs to the table", False, str(error))
     else:
-        found.check("vocabulary belongs to the table", len(vocab) == config["rows"], f"{len(vocab)} tokens")
+        found.check("vocabulary belongs to the table", len(vocab) == manifest.rows, f"{len(vocab)} tokens")
         found.facts["first_tokens"] = list(vocab.tokens[:SHOWN_TOKENS])
-    padding = config.get("padding_idx")
+    try:
+        provenance.parse()
+    except BundleError as error:
+        found.check("records of rows can be read", False, str(error))
+    else:
+        found.facts["generated_rows"] = len(provenance.generated_rows()) or None
+        found.facts["added_rows"] = len(provenance.added_rows()) or None
+        found.facts["trained_rows"] = len(provenance.trained) or None
+    padding = manifest.padding_idx
     if padding is not None:
         found.check("padding row is zero", not any(bundle.stored_bytes(padding, 1)), f"row {padding} is not zero")
     return found

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import tempfile
 import warnings
 from typing import Any
 
+from ..bundle.manifest import Manifest, Replay, Scalar, WordsRecord
 from ..bundle.publication import CONFIG, MODEL, VOCAB, Target
-from ..bundle.reader import Bundle, pretty, self_sha256, table_sha256
+from ..bundle.reader import Bundle
 from ..conversion.pipeline import convert
 from ..conversion.reading_pass import with_recorded_member
+from ..conversion.recording import READING, TABLE, arguments_of
 from ..editing.attaching import repeat_steps
 from ..errors import UsageError, Vec2embWarning, shown
 from ..io.filesystem import size_and_sha256
@@ -47,75 +48,77 @@ def check_rebuilt(
         target = Target(os.path.join(folder, _recorded_name(opened)))
         with warnings.catch_warnings():  # what is odd was said when the bundle was made
             warnings.simplefilter("ignore", Vec2embWarning)
-            config = _convert(source, target, {**arguments, **own})
-            if steps := opened.config.get("steps"):
-                repeat_steps(target.label, steps)
-                config = Bundle(target.label).config
+            manifest = _convert(source, target, {**arguments, **own})
+            if opened.manifest.steps:
+                repeat_steps(target.label, opened.manifest.steps)
+                manifest = Bundle(target.label).manifest
         same = [_compare(*pair, found) for pair in _pairs(opened, target)]
-    same.append(_compare_config(opened, config, found))
+    same.append(_compare_manifests(opened, manifest, found))
     if all(same):
-        found.identical_sha256 = table_sha256(opened.config)
+        found.identical_sha256 = opened.manifest.table_sha256()
 
 
 def _arguments(opened: Bundle, vocab: Vocabulary, found: Verification) -> dict[str, Any] | None:
     """What to give to `convert`; None if the words of the vocabulary given cannot be told."""
-    config = opened.config
-    source, options = config.get("source"), config["options"]
-    if source is None or "format" not in options:
+    manifest = opened.manifest
+    source, replay = manifest.source, manifest.replay
+    if source is None or replay is None:
         raise UsageError(
             "not-rebuildable", "the bundle was made from a table in memory, not from a file", path=opened.label
         )
-    if extensions := config.get("extensions"):
-        sources = ", ".join(shown(one["source"]["name"]) for one in extensions if one["source"])
+    if extensions := [step for step, _ in manifest.added()]:
+        sources = ", ".join(shown(step.source.name) for step in extensions if step.source)
         raise UsageError(
             "not-rebuildable", "rows were added since the bundle was converted", path=opened.label,
             found=f"{len(extensions)} extension{'' if len(extensions) == 1 else 's'}{sources and f', from {sources}'}",
             hint="rebuild the bundle that was extended; --source compares the rows that it had",
         )  # fmt: skip
-    if config.get("trained"):
+    if manifest.provenance.trained:
         raise UsageError("not-rebuildable", "the rows were trained since they were converted", path=opened.label)
-    known = inspect.signature(convert).parameters
-    arguments = {name: value for name, value in options.items() if name in known}
-    arguments["specials"] = [(token, init) for token, init in options["specials"]]
-    arguments["shard_size"] = config.get("shard_size")
-    arguments["license"], arguments["source_url"] = source.get("license"), source.get("url")
-    if options.get("vocab") is not None:
-        words = _given_words(options, vocab)
-        same = words.sha256 == options["vocab"]["sha256"]
+    arguments: dict[str, Any] = {
+        **arguments_of(replay, {**READING, **TABLE}, opened.label),
+        "specials": list(replay.specials),
+        "shard_size": manifest.shard_size,
+        "license": source.license,
+        "source_url": source.url,
+    }
+    if replay.vocab is not None:
+        words = _given_words(replay, replay.vocab, vocab)
+        same = words.sha256 == replay.vocab.sha256
         if not found.check("the vocabulary holds the words that were given", same, f"sha256 {words.sha256}"):
             return None
-        arguments["vocab"] = WordList(words, options["vocab"]["name"], corpus=options["vocab"].get("corpus"))
-    if options.get("only") is not None:
-        arguments["only"] = WordList(_kept_words(config, vocab), options["only"]["name"])
-    if arguments.get("train_rows") == "rows":
-        arguments["train_rows"] = [row for start, stop in config["train_rows"] for row in range(start, stop)]
+        arguments["vocab"] = WordList(words, replay.vocab.name, corpus=replay.vocab.corpus)
+    if replay.only is not None:
+        arguments["only"] = WordList(_kept_words(manifest, vocab), replay.only.name)
+    if arguments.get("train_rows") == "rows" and manifest.training.rows is not None:
+        arguments["train_rows"] = list(manifest.training.rows.rows())
     return arguments
 
 
-def _given_words(options: dict[str, Any], vocab: Vocabulary) -> Vocabulary:
+def _given_words(replay: Replay, given: WordsRecord, vocab: Vocabulary) -> Vocabulary:
     """The words of `--vocab`: all rows, less the special tokens that were put in front of them or behind."""
-    count = options["vocab"]["words"]
-    tokens = vocab.tokens
-    return Vocabulary(tokens[:count] if options["specials_at"] == "end" else tokens[len(tokens) - count :])
+    tokens, count = vocab.tokens, given.words
+    at_end = replay.options.get("specials_at") == "end"
+    return Vocabulary(tokens[:count] if at_end else tokens[len(tokens) - count :])
 
 
-def _kept_words(config: dict[str, Any], vocab: Vocabulary) -> Vocabulary:
+def _kept_words(manifest: Manifest, vocab: Vocabulary) -> Vocabulary:
     """The words of `--only` that the file has."""
-    specials = {special["id"] for special in config["specials"]}
+    specials = {special.id for special in manifest.specials}
     return Vocabulary([token for row, token in enumerate(vocab.tokens) if row not in specials])
 
 
 def _recorded_name(opened: Bundle) -> str:
     """The base name under which the bundle was first written: a folder, or the tensors' file."""
-    names = list(opened.config["files"])
+    names = list(opened.manifest.files)
     return "bundle" if VOCAB in names else next(name for name in names if name.endswith(".safetensors"))
 
 
-def _convert(source: str | os.PathLike[str], target: Target, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The new vec2emb.json."""
+def _convert(source: str | os.PathLike[str], target: Target, arguments: dict[str, Any]) -> Manifest:
+    """The new manifest."""
 
-    def run(member: str | None) -> dict[str, Any]:
-        return convert(source, target.label, **{**arguments, "member": member}).config
+    def run(member: str | None) -> Manifest:
+        return convert(source, target.label, **{**arguments, "member": member}).manifest
 
     return with_recorded_member(run, source, arguments.get("member"))
 
@@ -137,29 +140,35 @@ def _compare(name: str, path: str, rebuilt: str, found: Verification) -> bool:
     )
 
 
-def _compare_config(opened: Bundle, config: dict[str, Any], found: Verification) -> bool:
+def _compare_manifests(opened: Bundle, rebuilt: Manifest, found: Verification) -> bool:
     """Compare the two vec2emb.json, once what may be different is made the same and noted."""
-    recorded = opened.config
-    rebuilt = {**config, "source": dict(config["source"]), "options": dict(config["options"])}
-    for name in _PACKING:
-        _excuse(rebuilt["source"], recorded["source"], name, f"source {name}", found)
-    _excuse(rebuilt["options"], recorded["options"], "member", "option member", found)
-    _excuse(rebuilt, recorded, "vec2emb_version", "version of vec2emb", found)
-    only = recorded["options"].get("only")
-    if only is not None:
-        rebuilt["options"]["only"] = only
+    recorded = opened.manifest
+    source, replay = rebuilt.source, rebuilt.replay
+    if source is None or replay is None or recorded.source is None or recorded.replay is None:
+        raise AssertionError("a conversion without a source")
+    excused = [*_PACKING]
+    if recorded.replay.only is not None:
+        replay = replay._replace(only=recorded.replay.only)
         found.notes.append("of the words of --only, the bundle holds those that were kept; the others are not known")
-        if recorded["options"].get("bad_rows") == "skip":  # faulty rows of those others were counted
-            _excuse(rebuilt["source"], recorded["source"], "skipped", "skipped rows", found)
-    rebuilt["self_sha256"] = self_sha256(rebuilt)
+        if recorded.replay.options.get("bad_rows") == "skip":  # faulty rows of those others were counted
+            excused.append("skipped")
+    for name in excused:
+        now, before = getattr(source, name), getattr(recorded.source, name)
+        _note(f"source {name.replace('_', ' ')}", now, before, found)
+        source = source._replace(**{name: before})
+    member = recorded.replay.options.get("member")
+    _note("option member", replay.options.get("member"), member, found)
+    replay = replay._replace(options={**replay.options, "member": member})
+    _note("version of vec2emb", rebuilt.vec2emb_version, recorded.vec2emb_version, found)
+    rebuilt = rebuilt._replace(source=source, replay=replay, vec2emb_version=recorded.vec2emb_version).signed()
     with open(opened.target.paths[CONFIG], "rb") as file:
-        same = file.read() == pretty(rebuilt)
-    different = [key for key in {**recorded, **rebuilt} if recorded.get(key) != rebuilt.get(key)]
+        same = file.read() == rebuilt.encode()
+    now, before = rebuilt.to_dict(), recorded.to_dict()
+    different = [key for key in {**before, **now} if before.get(key) != now.get(key)]
     listed = ", ".join(map(shown, different)) or "the spelling of it alone"
     return found.check(f"rebuilt {CONFIG} is the same", same, f"different: {listed}")
 
 
-def _excuse(rebuilt: dict[str, Any], recorded: dict[str, Any], name: str, what: str, found: Verification) -> None:
-    if name in recorded and rebuilt.get(name) != recorded[name]:
-        found.notes.append(f"{what}: {shown(str(rebuilt.get(name)))} now, recorded {shown(str(recorded[name]))}")
-        rebuilt[name] = recorded[name]
+def _note(what: str, now: Scalar, before: Scalar, found: Verification) -> None:
+    if now != before:
+        found.notes.append(f"{what}: {shown(str(now))} now, recorded {shown(str(before))}")

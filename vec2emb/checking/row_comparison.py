@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..bundle.manifest import REPLAY_VERSION, Replay
 from ..bundle.reader import DTYPES, Bundle
-from ..bundle.training import missing_rows
 from ..bundle.writer import narrowed
 from ..conversion.parsed_rows import ParsedRows
-from ..conversion.reading_pass import Pass, ReadOptions, with_recorded_member
+from ..conversion.reading_pass import Pass, with_recorded_member
+from ..conversion.recording import recorded_reading
 from ..conversion.selection import Rules
 from ..conversion.vocabulary_order import GivenOrder
 from ..errors import shown
@@ -39,17 +40,18 @@ def check_rows(
     Raises:
         InputError: the source cannot be read as the bundle records.
     """
-    recorded = opened.config["options"]
-    known = {name: recorded[name] for name in ReadOptions._fields if name in recorded}
-    own = {"dtype": opened.facts["dtype"], "threads": threads, "progress": progress, "allow_pickle": allow_pickle}
-    options = ReadOptions(**{**known, **own})
+    replay = opened.manifest.replay
+    recorded = Replay(REPLAY_VERSION, {}) if replay is None else replay
+    options = recorded_reading(
+        recorded, dtype=opened.manifest.dtype, threads=threads, progress=progress, allow_pickle=allow_pickle
+    )
     reading = with_recorded_member(lambda member: Pass(source, options._replace(member=member)), source, options.member)
     with reading.source:
         dim, expected = reading.detected.dim, opened.tensor.shape[1]
         if not found.check(f"the dimension is that of {reading.source.label}", dim == expected, f"{dim}"):
             return
         origins = _Origins(opened, vocab)
-        rules = Rules(recorded.get("duplicates", "first"), recorded.get("lowercase", False))
+        rules = Rules(str(recorded.options.get("duplicates", "first")), recorded.options.get("lowercase") is True)
         selection = GivenOrder(vocab, [], rules=rules, extra_tokens=origins.elsewhere)
         comparison = _Comparison(opened, selection, origins)
         reading.run(selection, comparison.take)
@@ -68,23 +70,21 @@ class _Origins:
     """
 
     def __init__(self, opened: Bundle, vocab: Vocabulary) -> None:
-        config = opened.config
+        provenance = opened.manifest.provenance
         self.made: set[int] = set()
         self.takers: dict[bytes, list[int]] = {}
-        extensions = config.get("extensions") or []
-        self.added = set(range(extensions[0]["rows"][0], len(vocab))) if extensions else set()
-        for special in config["specials"]:
-            if special["id"] in self.added:
+        self.added = set(provenance.added_rows().rows())
+        for special in provenance.specials:
+            if special.id in self.added:
                 continue
-            if special["init"].startswith("token:"):
-                self._take(special["id"], special["init"].removeprefix("token:"))
-            elif special["init"] not in ("file", "given"):
-                self.made.add(special["id"])
-        self.absent = {row for first, end in missing_rows(config) for row in range(first, end)} - self.added
+            if special.init.startswith("token:"):
+                self._take(special.id, special.init.removeprefix("token:"))
+            elif special.init not in ("file", "given"):
+                self.made.add(special.id)
+        self.absent = set(provenance.generated_rows().rows()) - self.added
         self.made |= self.absent | self.added
-        fallbacks = config.get("fallbacks") or []
-        self.fallbacks = [row for row, _ in fallbacks]
-        for row, spelling in fallbacks:
+        self.fallbacks = list(provenance.borrowed_rows().rows())
+        for row, spelling in provenance.spellings.pairs():
             self._take(row, spelling)
         self.taken = {row for rows in self.takers.values() for row in rows}
         self.elsewhere = [token for token in self.takers if token.decode() not in vocab.tokens]
@@ -101,7 +101,7 @@ class _Comparison:
         self._index = selection.index
         self._origins = origins
         self._rows, dim = opened.tensor.shape
-        self._width = dim * DTYPES[opened.facts["dtype"]][1]
+        self._width = dim * DTYPES[opened.manifest.dtype][1]
         self._seen = bytearray(self._rows)  # of each token: whether its row was met, and was the table's
         self._takers = {self._index.get(token): rows for token, rows in origins.takers.items()}
         self._taken: dict[int, int] = {}  # the same, of rows that took another token's vector
@@ -130,7 +130,7 @@ class _Comparison:
 
     def _stored(self, rows: memoryview) -> bytes:
         """The rows in the type of the table."""
-        return bytes(narrowed(rows, self._opened.facts["dtype"]))
+        return bytes(narrowed(rows, self._opened.manifest.dtype))
 
     def conclude(self, label: str, found: Verification) -> None:
         """Record what came out."""

@@ -7,9 +7,10 @@ import hashlib
 import os
 from collections.abc import Iterator
 
+from ..bundle.manifest_parser import self_checksum
 from ..bundle.publication import CONFIG, VOCAB
-from ..bundle.reader import Bundle, self_sha256
-from ..errors import InputError, shown
+from ..bundle.reader import Bundle
+from ..errors import BundleError, InputError, shown
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
 from ..io.urls import is_url, label_of, plain
@@ -102,43 +103,44 @@ def _check_checksums(opened: Bundle, found: Verification) -> None:
         found.check(
             f"sha256 of {os.path.basename(path)}", actual == recorded, f"{actual}, where {CONFIG} says {recorded}"
         )
-    own, actual = opened.config.get("self_sha256"), self_sha256(opened.config)
+    own, actual = self_checksum(opened.target.paths[CONFIG])
     name = os.path.basename(opened.target.paths[CONFIG])
-    found.check(f"sha256 of {name}", actual == own, f"{actual}, where it says {shown(str(own))} of itself")
+    found.check(f"sha256 of {name}", actual == own, f"{actual}, where it says {shown(own)} of itself")
 
 
 def _check_vocabulary(opened: Bundle, found: Verification) -> Vocabulary | None:
-    facts = opened.facts
+    manifest = opened.manifest
     try:
         vocab = Vocabulary.map_file(
             opened.target.paths[VOCAB],
-            padding_idx=facts.get("padding_idx"),
-            unk_idx=facts.get("unk_idx"),
-            sha256=facts["vocab_sha256"],
-            lookup=opened.config.get("lookup") or "exact",
+            padding_idx=manifest.padding_idx,
+            unk_idx=manifest.unk_idx,
+            sha256=opened.vocab_sha256,
+            lookup=manifest.lookup,
         )
     except InputError as error:
         found.check("the vocabulary is unique and belongs to the table", False, str(error))
         return None
-    fits = len(vocab) == facts["rows"]
+    fits = len(vocab) == manifest.rows
     found.check(
-        "the vocabulary is unique and belongs to the table", fits, f"{len(vocab)} tokens for {facts['rows']} rows"
+        "the vocabulary is unique and belongs to the table", fits, f"{len(vocab)} tokens for {manifest.rows} rows"
     )
     return vocab if fits else None
 
 
 def _check_records(opened: Bundle, vocab: Vocabulary, found: Verification) -> bool:
     """Whether what vec2emb.json says of rows can be true of this table."""
-    padding = opened.facts.get("padding_idx")
+    manifest = opened.manifest
+    padding = manifest.padding_idx
     if padding is not None:
         found.check("the padding row is zero", not any(opened.stored_bytes(padding, 1)), f"row {padding} is not")
-    specials = opened.config["specials"]
     wrong = [
-        f"{shown(special['token'])} is not row {special['id']}"
-        for special in specials
-        if vocab.tokens[special["id"]] != special["token"]
+        f"{shown(special.token)} is not row {special.id}"
+        for special in manifest.specials
+        if vocab.tokens[special.id] != special.token
     ]
-    for role, id in (("padding", padding), ("unknown", opened.facts.get("unk_idx"))):
-        if id not in ([special["id"] for special in specials if special["role"] == role] or [None]):
-            wrong.append(f"the {role} token is not row {id}")
-    return found.check("records of special tokens fit the table", not wrong, "; ".join(wrong[:3]))
+    try:
+        manifest.provenance.parse()
+    except BundleError as error:
+        wrong.append(error.message)
+    return found.check("records of rows fit the table", not wrong, "; ".join(wrong[:3]))

@@ -171,7 +171,7 @@ def convert(
 def summary(report: Any) -> str:
     """The result in a few lines, the last of them Python that loads it."""
     lines = [_headline(report), _origin(report)]
-    lines += [f"  row {s['id']}: {s['token']} ({s['role']}, {s['init']})" for s in report.specials]
+    lines += [f"  row {s.id}: {s.token} ({s.role}, {s.init})" for s in report.specials]
     if report.id_shift is not None:
         lines.append(f"  ids: your line{f' + {report.id_shift}' if report.id_shift else ''} (lines counted from 0)")
     for count, noun, what in (
@@ -198,13 +198,13 @@ def summary(report: Any) -> str:
 
 def norms(report: Any) -> list[str]:
     """Positions, and how long words and positions are, of a report on either."""
-    scale = f", words times {report.scale['factor']:.4g} ({report.scale['kind']})" if report.scale else ""
+    scale = f", words times {report.scale.factor:.4g} ({report.scale.kind})" if report.scale else ""
     if report.positions is None:
         return [f"  scale{scale.replace(',', ':', 1)}"] if scale else []
     table = report.positions
-    front = f" from row {table['offset']} on" if table["offset"] else ""
-    trains = "train" if table["trains"] else "are fixed"
-    lines = [f"  {table['num']:,} {table['kind']} positions{front}, they {trains}{scale}"]
+    front = f" from row {table.offset} on" if table.offset else ""
+    trains = "train" if table.trains else "are fixed"
+    lines = [f"  {table.num:,} {table.kind} positions{front}, they {trains}{scale}"]
     if report.word_norm is not None:
         ratio = "" if report.norm_ratio is None else f"; scaled words : positions = {report.norm_ratio:.3g}"
         lines.append(f"  length of words {report.word_norm:.4g}, of positions {report.position_norm:.4g}{ratio}")

@@ -81,9 +81,9 @@ def summary(done: Any) -> str:
     lines = [
         f"{done.path}: {done.rows:,} rows x {done.dim}, {done.added:,} of them new, from row {done.first} on{stays}"
     ]
-    lines += [f"  row {s['id']}: {s['token']} ({s['role']}, {s['init']})" for s in done.specials]
+    lines += [f"  row {s.id}: {s.token} ({s.role}, {s.init})" for s in done.specials]
     if done.from_source:
-        lines.append(f"  {done.from_source:,} from {done.source['name']}")
+        lines.append(f"  {done.from_source:,} from {done.source.name}")
     if done.missing:
         lines.append(f"  {done.missing:,} set by {done.missing_init}")
     if done.present:

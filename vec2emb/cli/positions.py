@@ -156,5 +156,5 @@ def _shown(table: Any) -> list[str]:
     if facts.zero_rows or facts.nonfinite_rows:
         lines.append(f"  rows of zeros: {facts.zero_rows:,}, with nan or inf: {facts.nonfinite_rows:,}")
     if table.recorded is not None:
-        lines.append(f"  recorded: {table.recorded['kind']}, {'trains' if table.recorded['trains'] else 'fixed'}")
+        lines.append(f"  recorded: {table.recorded.kind}, {'trains' if table.recorded.trains else 'fixed'}")
     return lines + [f"  note: {note}" for note in table.notes]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._kernel import TokenIndex
 from ..errors import UsageError, VocabularyError, shown
@@ -11,6 +11,9 @@ from ..options.choices import MISSING, check_choice
 from ..words.special_tokens import Special, SpecialLike, arrange
 from ..words.word_list import WordList, WordsLike, read_words
 from .selection import Rules, Selection
+
+if TYPE_CHECKING:
+    from ..bundle.manifest import Scalar
 
 
 class Plan:
@@ -106,14 +109,11 @@ class Plan:
         rows = {special.token for special in self.specials}
         return [word.encode() for word in dict.fromkeys(named) if word not in rows and word not in words.vocab.tokens]
 
-    def recorded(self) -> dict[str, Any]:
-        """What vec2emb.json holds of the plan."""
+    def recorded(self) -> dict[str, Scalar]:
+        """The options under the names of a replay record."""
         return {
             **self._recorded,
-            "specials": [[s.token, s.init] for s in self.specials],
             "specials_at": self._at,
-            "vocab": _facts_of(self.words),
-            "only": _facts_of(self.only),
             "case_fallback": self._case_fallback,
             "lowercase": self.rules.lowercase,
             "duplicates": self.rules.duplicates,
@@ -144,10 +144,3 @@ def _own_name(token: str | None, usual: str, words: WordList, role: str) -> str 
     """The padding or unknown token that a tokenizer names itself, if it does not have the usual one."""
     own: str | None = getattr(words, role)
     return own if token == usual and own is not None and usual not in words.vocab.tokens else token
-
-
-def _facts_of(words: WordList | None) -> dict[str, Any] | None:
-    if words is None:
-        return None
-    facts = {"name": words.label, "words": len(words.vocab), "sha256": words.vocab.sha256}
-    return facts if words.corpus is None else {**facts, "corpus": words.corpus}

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..bundle.manifest import Manifest
+from ..bundle.provenance import Provenance
 from ..bundle.table import Table
 from ..errors import UsageError, Vec2embError
 from ..io.progress import ProgressLike
@@ -14,6 +16,7 @@ from ..options.signatures import typed
 from ..words.vocabulary import Vocabulary
 from .parsed_rows import Collector, ParsedRows
 from .reading_pass import ReadOptions, open_pass
+from .recording import source_record
 from .report import Report, announce
 from .selection import Rules, Selection
 
@@ -80,7 +83,9 @@ def read_vectors(
         selection = Selection([], rules=Rules(duplicates), expected=opened.expected_rows)
         memory = _Memory(opened.detected.dim)
         counts, found = opened.run(selection, memory.take)
-        report = Report(opened.source, opened.detected, counts, selection)
+        read = source_record(opened.source, opened.detected, counts, selection, options)
+        manifest = Manifest(Provenance(len(selection)), opened.detected.dim, "float32", source=read)
+        report = Report(opened.source, opened.detected, counts, selection, manifest)
     announce(found, strict)
     report.warnings = found
     vocab = Vocabulary.from_blob(b"".join(selection.vocabulary()), padding_idx=None, unk_idx=None)

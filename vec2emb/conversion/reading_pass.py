@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from .._kernel import Policy
 from .._kernel.codes import Nonfinite
@@ -64,16 +64,6 @@ class ReadOptions(NamedTuple):
         check_count("threads", self.threads)
         nonfinite, skip = Nonfinite[self.nonfinite.upper()], self.bad_rows == "skip"
         return Policy(nonfinite, self.unit_norm, largest(self.dtype), skip, self.read_as().utf8)
-
-    def recorded(self) -> dict[str, Any]:
-        """The options that change what comes out."""
-        hidden = (
-            "threads",
-            "progress",
-            "sha256",
-            "allow_pickle",
-        )  # leave is given by a caller, never by what a bundle records
-        return {name: value for name, value in self._asdict().items() if name not in hidden}
 
     def read_as(self) -> ReadAs:
         """What detection is told."""

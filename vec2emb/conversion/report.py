@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
-from .._kernel import TokenIndex
 from ..bundle.model_layout import ModelLayout
 from ..bundle.reader import DTYPES, HEADER_BYTES
-from ..bundle.training import Ranges, TrainRows, new_rows, ranges_of, rows_of_file
 from ..errors import InputError, Vec2embWarning, shown, warn_caller
 from ..formats import Detected
 from ..io.sources import Source
@@ -19,6 +16,7 @@ from .engine import Counts
 from .selection import Selection
 
 if TYPE_CHECKING:
+    from ..bundle.manifest import Manifest
     from ..formats.matrix.source import MatrixSource
 
 FEW = 10  # names shown of many
@@ -46,7 +44,7 @@ class Report:
         merged: rows that lower-casing has made one with another.
         nonfinite: rows with `nan` or `inf` that were kept or zeroed.
         limited: whether reading ended at the limit, so that the rest of the file was not looked at.
-        specials: `{token, id, role, init}` of each special token; init `file` means the file's own vector.
+        specials: the special tokens: token, id, role, init, seed; init `file` means the file's own vector.
         padding_idx, unk_idx: rows of the two, or None.
         id_shift: what to add to a line of the vocabulary given, counted from 0, to get its id; None without one.
         missing: how many words of the vocabulary given the file lacks; `missing_init` is how their rows were set, and
@@ -57,8 +55,8 @@ class Report:
         frozen: whether the table is recorded as not to be trained at all.
         train: which rows are to train: `all`, `none`, `new` or `rows`; `training_rows` is how many these are.
         keys: what the tensors are called: words first, then positions.
-        positions: the position table, as vec2emb.json records it, or None.
-        scale: what a module multiplies words by: `{kind, factor}`, or None.
+        positions: the position table, as the manifest records it, or None.
+        scale: what a module multiplies words by: kind and factor, or None.
         word_norm, position_norm: root mean square length of the file's rows and of the positions, where there are any;
             `norm_ratio` is the first, scaled, by the second.
         dry_run: whether nothing was to be written.
@@ -66,19 +64,27 @@ class Report:
         warnings: all that was odd, one entry a kind.
         advice: what would make the next run faster, or None.
         seconds: wall time.
-        config: the content of vec2emb.json, where a bundle was written.
+        manifest: what vec2emb.json records; of a dry run, what it would record.
     """
 
-    def __init__(self, source: Source | MatrixSource, detected: Detected, counts: Counts, selection: Selection) -> None:
+    def __init__(
+        self,
+        source: Source | MatrixSource,
+        detected: Detected,
+        counts: Counts,
+        selection: Selection,
+        manifest: Manifest,
+        layout: ModelLayout | None = None,
+    ) -> None:
         self.path: str | None = None
         self.model_path: str | None = None
         self.source = source.label
         self.format = detected.format
         self.member = source.member
         self.compression = source.compression
-        self.rows = len(selection)
-        self.dim = detected.dim
-        self.dtype = "float32"
+        self.rows = manifest.rows
+        self.dim = manifest.dim
+        self.dtype = manifest.dtype
         self.bytes = 0
         self.shards = 0
         self.file_rows = counts.rows
@@ -87,146 +93,64 @@ class Report:
         self.merged = selection.merged
         self.nonfinite = counts.nonfinite.count
         self.limited = counts.limited
-        self.specials: list[dict[str, Any]] = []
-        self.padding_idx: int | None = None
-        self.unk_idx: int | None = None
-        self.id_shift: int | None = None
-        self.missing = 0
-        self.missing_init: str | None = None
-        self.first_missing: list[str] = []
-        self.absent = 0
-        self.first_absent: list[str] = []
-        self.fallbacks = 0
+        self.specials = manifest.specials
+        self.padding_idx = manifest.padding_idx
+        self.unk_idx = manifest.unk_idx
+        self.id_shift: int | None = selection.id_shift
+        missing = selection.missing()
+        self.missing = len(missing)
+        self.missing_init = manifest.provenance.generated[0].init if missing else None
+        self.first_missing = selection.names(missing[:FEW])
+        absent = selection.absent
+        self.absent, self.first_absent = len(absent), [token.decode() for token in absent[:FEW]]
+        self.fallbacks = len(selection.hits)
         self.all_lowercase = False
-        self.frozen = False
-        self.train = "all"
-        self.training_rows = 0
-        self.keys: list[str] = []
-        self.positions: dict[str, Any] | None = None
-        self.scale: dict[str, Any] | None = None
-        self.word_norm: float | None = None
-        self.position_norm: float | None = None
-        self.norm_ratio: float | None = None
+        self.train = manifest.training.kind
+        self.frozen = self.train == "none"
+        self.training_rows = manifest.training.count(self.rows, self.padding_idx)
+        self.keys = [] if layout is None else [layout.names.word, *layout.names.positions]
+        self.positions = manifest.positions
+        self.scale = manifest.scale
+        self.word_norm = None if layout is None else layout.word_norm
+        self.position_norm = None if layout is None else layout.position_norm
+        self.norm_ratio = None if layout is None else layout.ratio
         self.dry_run = False
         self.kept_existing = False
         self.warnings: list[Vec2embWarning] = []
         self.advice = source.advice
         self.seconds = 0.0
-        self.config: dict[str, Any] = {}
-        self._selection = selection
-        self._missing_rows: list[int] = []
-        self._train_ranges: Ranges | None = None
-        self._source = {
-            "name": source.name,
-            "format": detected.format,
-            "member": source.member,
-            "compression": source.compression,
-            "bytes": source.size if source.size is not None else source.consumed,
-            "rows": counts.rows,
-            "skipped": self.skipped,
-            "duplicates": self.duplicates,
-            "merged": self.merged,
-            "limited": counts.limited,
-        }
-
-    def describe_plan(self, dtype: str, missing: str, inits: list[str]) -> None:
-        """Add what was decided about the table's rows; `inits` says how each special token is set."""
-        selection = self._selection
-        self.dtype = dtype
-        _, width, _ = DTYPES[dtype]
-        self.bytes = HEADER_BYTES + self.rows * self.dim * width
-        for id, special, init in zip(selection.special_ids, selection.specials, inits, strict=True):
-            row = selection.row_of(id)
-            self.specials.append({"token": special.token, "id": row, "role": special.role, "init": init})
-            if special.role == "padding":
-                self.padding_idx = row
-            elif special.role == "unknown":
-                self.unk_idx = row
-        self._missing_rows = selection.missing()
-        self.missing = len(self._missing_rows)
-        if self.missing:
-            self.missing_init = missing
-            self.first_missing = selection.names(self._missing_rows[:FEW])
-        absent = selection.absent
-        self.absent, self.first_absent = len(absent), [token.decode() for token in absent[:FEW]]
-        self.fallbacks = len(selection.hits)
-        self.id_shift = selection.id_shift
+        self.manifest: Manifest = manifest
+        self._special_tokens = {special.token for special in selection.specials}
 
     def spelled(self, vocabulary: Iterator[bytes]) -> Iterator[bytes]:
         """The pieces of vocab.txt, looked at on their way: whether all is lower-case is known after the last."""
-        special = {special.token for special in self._selection.specials}
         self.all_lowercase = True
         for piece in vocabulary:
-            self.all_lowercase = self.all_lowercase and _is_lowercase(piece, special)
+            self.all_lowercase = self.all_lowercase and _is_lowercase(piece, self._special_tokens)
             yield piece
 
-    def describe_model(self, layout: ModelLayout, train: TrainRows) -> None:
-        """Add how the table enters a model, and which of its rows train.
-
-        Raises:
-            UsageError, VocabularyError: a row that is to train is none.
-        """
-        self._layout = layout
-        self.keys = [layout.names.word, *layout.names.positions]
-        self.positions = layout.details()["positions"]
-        self.scale = layout.scale.recorded()
-        self.word_norm, self.position_norm = layout.word_norm, layout.position_norm
-        self.norm_ratio = layout.ratio
-        if layout.table is not None:
-            _, width, _ = DTYPES[self.dtype]
-            self.bytes += layout.table.size * width * len(layout.names.positions)
-        new = new_rows(self.specials, ranges_of(self._missing_rows))
-        ranges = train.ranges(self.rows, self.padding_idx, new, _row_finder(self._selection))
-        self.train, self.frozen, self._train_ranges = train.kind, train.kind == "none", ranges
-        padding = self.padding_idx is not None
-        every = 0 if self.frozen else self.rows - padding
-        self.training_rows = every if ranges is None else sum(stop - start for start, stop in ranges)
-
-    def describe_shards(self, shard_size: int | None) -> None:
-        """Fill in how many shards there are; after the model, whose positions are one of them."""
+    def describe_files(self, shard_size: int | None) -> None:
+        """Fill in how many bytes and shards there are; positions are one of the shards."""
+        width = DTYPES[self.dtype][1]
+        self.bytes = HEADER_BYTES + self.rows * self.dim * width
+        if self.positions is not None:
+            tables = len(self.positions.keys)
+            self.bytes += tables * (self.positions.offset + self.positions.num) * self.dim * width
         if shard_size is not None:
-            each = rows_each(shard_size, HEADER_BYTES, self.dim * DTYPES[self.dtype][1])
+            each = rows_each(shard_size, HEADER_BYTES, self.dim * width)
             self.shards = max(1, -(-self.rows // each)) + (self.positions is not None)
             self.bytes += (self.shards - 1) * HEADER_BYTES
 
-    def rows_of_file(self) -> Ranges:
-        """The rows that come from the file."""
-        return rows_of_file(self.specials, ranges_of(self._missing_rows), self.rows)
-
-    def facts(self) -> dict[str, Any]:
-        """What the tensors' metadata hold beside the shape."""
-        own = {"padding_idx": self.padding_idx, "train": self.train, "unk_idx": self.unk_idx}
-        return {**own, **self._layout.facts()}
-
-    def details(self, license: str | None, source_url: str | None) -> dict[str, Any]:
-        """What vec2emb.json holds beside these: where every row comes from."""
-        return {
-            **self._layout.details(),
-            "train_rows": self._train_ranges,
-            "lookup": self._selection.lookup,
-            "all_lowercase": self.all_lowercase,
-            "specials": self.specials,
-            "missing": {"init": self.missing_init, "rows": ranges_of(self._missing_rows)},
-            "fallbacks": [[row, spelling] for row, spelling in self._selection.hits],
-            "source": {**self._source, "license": license, "url": source_url},
-        }
-
-    def made_rows(self) -> Iterator[dict[str, Any]]:
-        """The rows that are not simply the file's own, in the order of the table, kind by kind."""
-        for special in self.specials:
-            reason = f"{special['role']}, {special['init']}"
-            yield {"what": "special", "row": special["id"], "token": special["token"], "reason": reason}
-        rows = [row for row, _ in self._selection.hits]
-        for (row, spelling), token in zip(self._selection.hits, self._selection.names(rows), strict=True):
-            yield {"what": "fallback", "row": row, "token": token, "reason": f"the row of {spelling}"}
-        for row, token in zip(self._missing_rows, self._selection.names(self._missing_rows), strict=True):
-            yield {"what": "initialised", "row": row, "token": token, "reason": self.missing_init}
-
     def to_dict(self) -> dict[str, Any]:
         """What `--json` prints."""
-        hidden = ("warnings", "config")
-        plain = {name: value for name, value in vars(self).items() if name not in hidden and name[0] != "_"}
-        return {**plain, "warnings": [warning.to_dict() for warning in self.warnings]}
+        plain = {name: value for name, value in vars(self).items() if name != "manifest" and name[0] != "_"}
+        return {
+            **plain,
+            "specials": [special.to_dict() for special in self.specials],
+            "positions": None if self.positions is None else self.positions.to_dict(),
+            "scale": None if self.scale is None else self.scale._asdict(),
+            "warnings": [warning.to_dict() for warning in self.warnings],
+        }
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy in another process gets: what was done, and nothing of how."""
@@ -234,20 +158,6 @@ class Report:
 
     def __repr__(self) -> str:
         return f"<Report {self.rows} x {self.dim} from {self.source}, {len(self.warnings)} warnings>"
-
-
-def _row_finder(selection: Selection) -> Callable[[str], int | None]:
-    """The row of a token; the index over the finished vocabulary is made when the first is asked for."""
-
-    @functools.cache
-    def index() -> TokenIndex:
-        return TokenIndex.over(b"".join(selection.vocabulary()))
-
-    def find(token: str) -> int | None:
-        row = index().get(token.encode())
-        return row if row >= 0 else None
-
-    return find
 
 
 def _is_lowercase(piece: bytes, special: set[str]) -> bool:

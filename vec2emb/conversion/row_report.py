@@ -13,15 +13,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import IO, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any
 
 from ..bundle.publication import Target
 from ..errors import OutputError, UsageError
 from ..io.atomic import AtomicFile
 from ..io.filesystem import writing
 from ..io.urls import local_only
-from .report import Report
 from .selection import RowEvent, Selection
+
+if TYPE_CHECKING:
+    from ..bundle.provenance import Provenance
 
 
 class RowReport:
@@ -81,17 +84,27 @@ class RowReport:
         if self._file is not None:
             selection.on_event = self._event
 
-    def conclude(self, report: Report) -> None:
-        """Add the rows that were made."""
-        for entry in report.made_rows() if self._file is not None else ():
-            self._write(entry)
+    def conclude(self, provenance: Provenance, names: Callable[[Sequence[int]], list[str]]) -> None:
+        """Add the rows that are not simply the file's own; `names` gives the tokens of rows."""
+        if self._file is None:
+            return
+        for special in provenance.specials:
+            reason = f"{special.role}, {special.init}"
+            self._write({"what": "special", "row": special.id, "token": special.token, "reason": reason})
+        rows = list(provenance.spellings.rows.rows())
+        for (row, spelling), token in zip(provenance.spellings.pairs(), names(rows), strict=True):
+            self._write({"what": "fallback", "row": row, "token": token, "reason": f"the row of {spelling}"})
+        for generated in provenance.generated:
+            rows = list(generated.rows.rows())
+            for row, token in zip(rows, names(rows), strict=True):
+                self._write({"what": "initialised", "row": row, "token": token, "reason": generated.init})
 
     def _event(self, event: RowEvent) -> None:
         token = event.token.decode("utf-8", "backslashreplace")
         entry = {"what": event.what, "line": event.line, "token": token}
         self._write(entry if event.reason is None else {**entry, "reason": event.reason})
 
-    def _write(self, entry: dict[str, Any]) -> None:
+    def _write(self, entry: Mapping[str, object]) -> None:
         if self._file is not None and self._path is not None:
             with writing(self._path):
                 self._file.write(json.dumps(entry, ensure_ascii=False) + "\n")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..bundle.model_layout import ModelLayout, ModelPlan
 from ..bundle.publication import Target
-from ..bundle.reader import compare_with_existing, table_sha256
+from ..bundle.reader import compare_with_existing
 from ..bundle.training import TrainRows
 from ..bundle.writer import BundleWriter, check_folder
 from ..errors import InputError, Vec2embWarning, VocabularyError, shown
 from ..io.sources import SourceLike
-from .engine import Tally
+from ..safetensors_files.rows import RowFile
+from .engine import Counts, Tally
 from .expectations import Expectations
 from .parsed_rows import discard
 from .planning import Plan
@@ -23,6 +24,9 @@ from .report import FEW, Report, announce
 from .row_report import RowReport
 from .row_writer import RowWriter, planned_inits
 from .selection import Selection
+
+if TYPE_CHECKING:
+    from ..bundle.manifest import Scalar
 
 
 class Conversion(NamedTuple):
@@ -37,7 +41,7 @@ class Conversion(NamedTuple):
         expected: what must come out, or nothing is written.
         strict: whether warnings are errors.
         license, source_url: recorded of the source.
-        recorded: further options that change what comes out, as vec2emb.json has them.
+        recorded: further options that change what comes out, under the names of a replay record.
         shard_size: of a table that is cut into shards, the bytes of one at most; None for one file.
     """
 
@@ -51,7 +55,7 @@ class Conversion(NamedTuple):
     strict: bool
     license: str | None
     source_url: str | None
-    recorded: dict[str, Any]
+    recorded: Mapping[str, Scalar]
     shard_size: int | None = None
 
     def dry_run(self, source: SourceLike) -> Report:
@@ -61,10 +65,7 @@ class Conversion(NamedTuple):
             selection = self.plan.selection(opened.expected_rows)
             counts, found = opened.run(selection, discard, fill=False)
             _refuse_missing(selection, self.missing, opened.source.label)
-            report = Report(opened.source, opened.detected, counts, selection)
-        report.describe_plan(self.read.dtype, self.missing, planned_inits(selection))
-        report.describe_model(self.model.make_table(report.dim, report.padding_idx), self.train)
-        report.describe_shards(self.shard_size)
+            report = self._described(opened, counts, selection, planned_inits(selection), None)[0]
         for _ in report.spelled(selection.vocabulary()):
             pass
         report.warnings, report.dry_run = [*found, *filter(None, [_left_behind(opened)])], True
@@ -86,18 +87,16 @@ class Conversion(NamedTuple):
             selection, report, layout = self._fill(opened, writer, row_lines, target.label)
             self.expected.check(report, None)
             announce(report.warnings, self.strict)
-            options = {**self.read.recorded(), **self.plan.recorded(), "missing": self.missing, "seed": self.seed}
             writer.write_vocabulary(report.spelled(selection.vocabulary()))
-            details = report.details(*_provenance(opened, self.license, self.source_url))
-            config = {**details, "options": {**options, **self.recorded}}
-            report.config = writer.finish(len(selection), report.facts(), config, layout.tensors())
-            self.expected.check(report, table_sha256(report.config))
+            manifest = report.manifest._replace(all_lowercase=report.all_lowercase)
+            report.manifest = writer.finish(manifest, layout.table)
+            self.expected.check(report, report.manifest.table_sha256())
             if if_exists == "keep" and not target.is_free():
-                compare_with_existing(target, report.config)
+                compare_with_existing(target, report.manifest)
                 report.kept_existing = True
             else:
                 publication.publish()
-            row_lines.conclude(report)
+            row_lines.conclude(report.manifest.provenance, selection.names)
         report.path, report.model_path = target.label, None if self.shard_size else target.model_label
         return report
 
@@ -116,16 +115,42 @@ class Conversion(NamedTuple):
         compose, lacking = opened.composer() if self.missing == "subword" else (None, None)
         with _explained(selection, opened.source.label):
             inits = row_writer.finish(self.seed, self.missing, compose)
-        report = Report(opened.source, opened.detected, counts, selection)
-        report.describe_plan(self.read.dtype, self.missing, inits)
-        layout = self.model.make_table(report.dim, report.padding_idx)
-        rows = (block for start, stop in report.rows_of_file() for block in writer.rows.blocks(start, stop))
-        layout = layout.measure(rows, report.dim)
-        report.describe_model(layout, self.train)
-        report.describe_shards(self.shard_size)
+        report, layout = self._described(opened, counts, selection, inits, writer.rows)
         odd = [layout.warning(label), _left_behind(opened), _without_subwords(opened, lacking)]
         report.warnings = [*found, *filter(None, odd)]
         return selection, report, layout
+
+    def _described(
+        self, opened: Pass, counts: Counts, selection: Selection, inits: Sequence[str], rows: RowFile | None
+    ) -> tuple[Report, ModelLayout]:
+        """What is recorded and reported of the table; without `rows`, lengths are not measured."""
+        from ..bundle import manifest as records  # late: nothing of it is needed before the rows are there
+        from . import recording
+
+        dim, dtype = opened.detected.dim, self.read.dtype
+        provenance = recording.provenance_of(selection, inits, self.missing, self.seed)
+        padding_idx = provenance.token_of_role("padding")
+        layout = self.model.make_table(dim, padding_idx)
+        if rows is not None:
+            pairs = provenance.rows_of_file()
+            layout = layout.measure((block for start, stop in pairs for block in rows.blocks(start, stop)), dim)
+        find = recording.row_finder(selection)
+        trained = self.train.ranges(len(selection), padding_idx, provenance.new_rows(), find)
+        license, url = _terms(opened, self.license, self.source_url)
+        source = recording.source_record(opened.source, opened.detected, counts, selection, self.read)
+        manifest = records.Manifest(
+            provenance, dim, dtype, layout.names.word, layout.names.style, layout.names.tied_head,
+            layout.recorded_positions(), layout.scale.recorded(), records.Training(self.train.kind, trained),
+            selection.lookup,
+            tokenizer=recording.tokenizer_record(self.plan.words),
+            source=source._replace(license=license, url=url),
+            replay=recording.replay_of(
+                self.read, self.plan, {"missing": self.missing, "seed": self.seed, **self.recorded}
+            ),
+        )  # fmt: skip
+        report = Report(opened.source, opened.detected, counts, selection, manifest, layout)
+        report.describe_files(self.shard_size)
+        return report, layout
 
 
 def _settle(opened: Pass, plan: Plan, missing: str) -> None:
@@ -152,7 +177,7 @@ def _without_subwords(opened: Pass, lacking: Tally | None) -> Vec2embWarning | N
     return Vec2embWarning("words-without-subwords", text, count=lacking.count, path=opened.source.label)
 
 
-def _provenance(opened: Pass, license: str | None, url: str | None) -> tuple[str | None, str | None]:
+def _terms(opened: Pass, license: str | None, url: str | None) -> tuple[str | None, str | None]:
     """Licence and place of the vectors, as the caller says, or else as a bundle records."""
     matrix = opened.matrix
     return (license, url) if matrix is None else (license or matrix.license, url or matrix.url)

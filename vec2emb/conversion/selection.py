@@ -15,6 +15,7 @@ from .._kernel.codes import State
 from ..errors import RowError, shown
 from ..options.choices import DUPLICATES, SPECIALS_AT, check_choice
 from ..words.special_tokens import Special
+from ..words.token_lookup import Lookup
 
 
 class RowEvent(NamedTuple):
@@ -82,7 +83,7 @@ class Selection:
         self.index = TokenIndex(expected + len(specials))
         self.special_ids = [self.index.add(special.token.encode()) for special in specials]
         self.extra_tokens = {token: self.index.add(token) for token in extra_tokens}
-        self.lookup = "lower" if self.rules.lowercase else "exact"
+        self.lookup: Lookup = "lower" if self.rules.lowercase else "exact"
         self._wanted = wanted
         self._at_end = specials_at == "end"
         self._start_counting()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
 
 from ..bundle.target import target_of
 from ..errors import UsageError
 from ..io.progress import ProgressLike
 from ..io.urls import is_url, name_of, plain
 from ..words.special_tokens import SpecialLike, arrange
-from ..words.word_list import WordList
+from ..words.word_list import CorpusRecord, WordList
 from .counting import count_tokens
 from .counts import TokenCounts
 from .inputs import PathsLike
@@ -54,17 +53,11 @@ def words_of(
         paths = [plain(os.fspath(path)) for path in given]
         names = [name_of(path) if is_url(path) else os.path.basename(path.rstrip("/")) for path in paths]
     own = [special.token for special in arrange(pad, unk, None, specials)]
-    facts: dict[str, Any] = {
-        "names": names,
-        "tokenizer": counts.tokenizer,
-        "lowercase": counts.lowercase,
-        "field": field,
-        "min_count": min_count,
-        "max_size": max_size,
-        "distinct": counts.distinct,
-        "total": counts.total,
-    }
-    return WordList(counts.vocabulary(min_count, max_size, without=own), None, corpus=facts)
+    record = CorpusRecord(
+        None if names is None else tuple(names), counts.tokenizer, counts.lowercase, field, min_count, max_size,
+        counts.distinct, counts.total,
+    )  # fmt: skip
+    return WordList(counts.vocabulary(min_count, max_size, without=own), None, corpus=record)
 
 
 def refuse_early(output: str | os.PathLike[str] | None, if_exists: str) -> None:

@@ -7,14 +7,17 @@ checksum holds, and what was done is recorded as a step, so that the bundle can 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..bundle.model_layout import ModelLayout, ModelPlan, Scale, ScaleLike, name_tensors
+from ..bundle.manifest import REPLAY_VERSION, Manifest, PositionRecord, Replay, Scale, Step
+from ..bundle.model_layout import ModelLayout, ModelPlan, ScaleLike, ScalePlan, name_tensors
 from ..bundle.publication import CONFIG
 from ..bundle.reader import Bundle, compare_with_existing, open_bundle
-from ..bundle.table import OF_FILES, rows_of_source, stored_positions
+from ..bundle.table import rows_of_source, stored_positions
 from ..bundle.target import target_of
 from ..bundle.writer import BundleWriter
+from ..conversion.recording import arguments_of
 from ..conversion.report import announce
 from ..errors import UsageError, Vec2embWarning
 from ..io.urls import is_url, plain
@@ -32,21 +35,53 @@ if TYPE_CHECKING:
 
 Pathish = str | os.PathLike[str]
 
+ATTACHING = {
+    "kind": "kind",
+    "max_positions": "max_positions",
+    "preset": "preset",
+    "layout": "layout",
+    "frequencies": "frequencies",
+    "base": "base",
+    "odd": "odd",
+    "start": "start",
+    "offset": "offset",
+    "padding_idx": "padding_idx",
+    "init": "init",
+    "std": "std",
+    "seed": "seed",
+    "train_positions": "train_positions",
+    "scale": "scale",
+    "key_style": "key_style",
+    "word_key": "word_key",
+    "position_key": "position_key",
+}
+"""Name of an option in a replay record, version 1 -> argument of `attach_positions`."""
+
+RESIZING = {
+    "to": "to",
+    "method": "method",
+    "alpha": "alpha",
+    "keep": "keep",
+    "align_corners": "align_corners",
+    "seed": "seed",
+}
+"""The same for `resize_positions`."""
+
 
 class Attached(NamedTuple):
     """What stands in a bundle now.
 
     Attributes:
         keys: what the tensors are called: words first, then positions.
-        positions: the position table, as vec2emb.json records it.
-        scale: what a module multiplies words by: `{kind, factor}`, or None.
+        positions: the position table, as the manifest records it.
+        scale: what a module multiplies words by: kind and factor, or None.
         word_norm, position_norm: root mean square lengths; `norm_ratio` is the first, scaled, by the second.
     """
 
     path: str
     keys: tuple[str, ...]
-    positions: dict[str, Any]
-    scale: dict[str, Any] | None
+    positions: PositionRecord
+    scale: Scale | None
     word_norm: float | None
     position_norm: float | None
     norm_ratio: float | None
@@ -54,7 +89,12 @@ class Attached(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """What `--json` prints."""
-        return {**self._asdict(), "warnings": [warning.to_dict() for warning in self.warnings]}
+        return {
+            **self._asdict(),
+            "positions": self.positions.to_dict(),
+            "scale": None if self.scale is None else self.scale._asdict(),
+            "warnings": [warning.to_dict() for warning in self.warnings],
+        }
 
 
 class ShownTable(NamedTuple):
@@ -72,12 +112,13 @@ class ShownTable(NamedTuple):
     offset: int
     usable: int
     facts: Facts
-    recorded: dict[str, Any] | None
+    recorded: PositionRecord | None
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """What `--json` prints."""
-        return {**self._asdict(), "facts": self.facts._asdict()}
+        recorded = None if self.recorded is None else self.recorded.to_dict()
+        return {**self._asdict(), "facts": self.facts._asdict(), "recorded": recorded}
 
 
 @typed
@@ -132,24 +173,25 @@ def attach_positions(
     )  # fmt: skip
 
     def model_layout(opened: Bundle) -> ModelLayout:
-        config, facts = opened.config, opened.facts
-        style = key_style or config.get("key_style") or "plain"
+        manifest = opened.manifest
         model = ModelPlan.parse(
             plan,
-            Scale(**config["scale"]).asked if scale is None and config.get("scale") else scale or "none",
-            style,
-            word_key or _own_key(config),
+            ScalePlan.of_recorded(manifest.scale).asked if scale is None else scale,
+            key_style or manifest.key_style,
+            word_key or _own_key(manifest),
             position_key,
-            config.get("tied_head") if key_style is None else None,
+            manifest.tied_head if key_style is None else None,
         )
-        model.check(facts["dim"], facts["padding_idx"] is not None)
-        return model.make_table(facts["dim"], facts["padding_idx"])
+        model.check(manifest.dim, manifest.padding_idx is not None)
+        return model.make_table(manifest.dim, manifest.padding_idx)
 
     given = {
         **plan._asdict(), "scale": scale, "key_style": key_style, "word_key": word_key, "position_key": position_key
     }  # fmt: skip
     given["max_positions"], given["train_positions"] = given.pop("num"), given.pop("trains")
-    step = {"attach_positions": {name: value for name, value in given.items() if value is not None}}
+    recorded: dict[str, Any] = {name: given[argument] for name, argument in ATTACHING.items()}
+    options = {name: value for name, value in recorded.items() if value is not None}
+    step = Step("attach-positions", Replay(REPLAY_VERSION, options))
     return _rewrite(bundle, output, if_exists, model_layout, step)
 
 
@@ -200,17 +242,18 @@ def resize_positions(
         raise UsageError("bundle-knows", "a bundle records where its positions are: leave out --key and --offset")
 
     def model_layout(opened: Bundle) -> ModelLayout:
-        recorded = opened.config["positions"]
+        manifest, recorded = opened.manifest, opened.manifest.positions
         if recorded is None:
             raise UsageError("no-positions", "the bundle has no positions", path=opened.label, hint="attach some first")
-        plan = PositionPlan.of_recorded(recorded)
-        names = name_tensors(
-            opened.config.get("key_style") or "plain", opened.config["key"], None, opened.config.get("tied_head"), True
-        )._replace(positions=tuple(recorded["keys"]))
-        scale = Scale(**opened.config["scale"]) if opened.config.get("scale") else Scale("none", 1.0)
-        return ModelLayout(names, plan._replace(num=to), _resized(opened, plan, to, method, options), scale)
+        plan = recorded.plan()
+        names = name_tensors(manifest.key_style, manifest.key, None, manifest.tied_head, True)
+        names = names._replace(positions=recorded.keys)
+        table = _resized(opened, plan, to, method, options)
+        return ModelLayout(names, plan._replace(num=to), table, ScalePlan.of_recorded(manifest.scale))
 
-    step = {"resize_positions": {"to": to, "method": method, **options}}
+    given: dict[str, Any] = {"to": to, "method": method, **options}
+    recorded_options = {name: given[argument] for name, argument in RESIZING.items()}
+    step = Step("resize-positions", Replay(REPLAY_VERSION, recorded_options))
     return _rewrite(path, output, if_exists, model_layout, step)
 
 
@@ -227,14 +270,11 @@ def describe_positions(path: Pathish, key: str | None = None) -> list[ShownTable
     """
     if _is_bundle(path):
         opened = Bundle(path)
-        recorded = opened.config["positions"]
+        recorded = opened.manifest.positions
         table = stored_positions(opened)
         if recorded is None or table is None:
             raise UsageError("no-positions", "the bundle has no positions", path=opened.label)
-        return [
-            ShownTable(name, recorded["offset"], recorded["num"], facts(table), recorded, ())
-            for name in recorded["keys"]
-        ]
+        return [ShownTable(name, recorded.offset, recorded.num, facts(table), recorded, ()) for name in recorded.keys]
     source = open_checkpoint(os.fspath(path))
     shown = []
     for name, at in find_tables(source, key):
@@ -245,15 +285,16 @@ def describe_positions(path: Pathish, key: str | None = None) -> list[ShownTable
     return shown
 
 
-def repeat_steps(bundle: Pathish, steps: list[dict[str, Any]]) -> None:
+def repeat_steps(bundle: Pathish, steps: Iterable[Step]) -> None:
     """Do again to a bundle what is recorded that was done to another."""
-    for name, options in (item for step in steps for item in step.items()):
-        if name == "attach_positions":
-            attach_positions(bundle, **options)
-        elif name == "resize_positions":
-            resize_positions(bundle, bundle, if_exists="replace", **options)
+    label = os.fspath(bundle)
+    for step in steps:
+        if step.kind == "attach-positions":
+            attach_positions(bundle, **arguments_of(step.replay, ATTACHING, label))
+        elif step.kind == "resize-positions":
+            resize_positions(bundle, bundle, if_exists="replace", **arguments_of(step.replay, RESIZING, label))
         else:
-            raise UsageError("unknown-step", "this version cannot do a step that is recorded", found=name)
+            raise UsageError("unknown-step", "this version cannot do a step that is recorded", found=step.kind)
 
 
 def _resized(
@@ -266,8 +307,8 @@ def _resized(
                 hint="leave the method out",
             )  # fmt: skip
         plan = plan._replace(num=to)
-        plan.check("plain", opened.facts["dim"], True)
-        return plan.table(opened.facts["dim"])
+        plan.check("plain", opened.manifest.dim, True)
+        return plan.table(opened.manifest.dim)
     table = stored_positions(opened)
     if table is None:
         raise AssertionError("a plan without a table")
@@ -275,29 +316,31 @@ def _resized(
     return resized  # type: ignore[no-any-return]
 
 
-def _rewrite(bundle: Pathish, output: Pathish | None, if_exists: str, decide: Any, step: dict[str, Any]) -> Attached:
+def _rewrite(
+    bundle: Pathish, output: Pathish | None, if_exists: str, decide: Callable[[Bundle], ModelLayout], step: Step
+) -> Attached:
     """Write a bundle anew with the position table that `decide` makes for it."""
-    before = Bundle(bundle)  # what is no bundle is refused before anything is touched
-    if output is None and before.location is not None:
+    found_there = Bundle(bundle)  # what is no bundle is refused before anything is touched
+    if output is None and found_there.location is not None:
         raise UsageError(
-            "output-missing", "a bundle behind a URL is not changed in place", found=before.label, hint="name an output"
-        )
-    target = target_of(before.label if output is None else output)
+            "output-missing", "a bundle behind a URL is not changed in place", found=found_there.label,
+            hint="name an output",
+        )  # fmt: skip
+    target = target_of(found_there.label if output is None else output)
     with target.publication("replace" if output is None else if_exists) as publication:
         opened, vocab = open_bundle(bundle)  # again: nobody else can write it any more, if it is the target
         opened.check_sum()
-        config, facts = opened.config, opened.facts
-        dim, rows = facts["dim"], facts["rows"]
-        layout = decide(opened)
-        layout = layout.measure(rows_of_source(opened), dim)
-        own = {name: facts.get(name) for name in ("padding_idx", "train", "unk_idx")}
-        details = {name: value for name, value in config.items() if name not in {*facts, *OF_FILES}}
-        details |= {**layout.details(), "steps": [*(config.get("steps") or []), step]}
-        with BundleWriter(publication, dim, facts["dtype"], stored=True, shard_size=config.get("shard_size")) as writer:
+        before = opened.manifest
+        layout = decide(opened).measure(rows_of_source(opened), before.dim)
+        manifest = before._replace(
+            key=layout.names.word, key_style=layout.names.style, tied_head=layout.names.tied_head,
+            positions=layout.recorded_positions(), scale=layout.scale.recorded(), steps=(*before.steps, step),
+        )  # fmt: skip
+        with BundleWriter(publication, before.dim, before.dtype, stored=True, shard_size=before.shard_size) as writer:
             for at, stored in opened.pieces():
                 writer.rows.write(at, stored)
             writer.write_vocabulary([bytes(vocab.blob)])
-            written = writer.finish(rows, {**own, **layout.facts()}, details, layout.tensors())
+            written = writer.finish(manifest, layout.table)
         found = tuple(filter(None, [layout.warning(target.label)]))
         announce(list(found), strict=False)
         if if_exists == "keep" and output is not None and not target.is_free():
@@ -306,13 +349,15 @@ def _rewrite(bundle: Pathish, output: Pathish | None, if_exists: str, decide: An
             publication.publish()
     keys = (layout.names.word, *layout.names.positions)
     norms = layout.word_norm, layout.position_norm, layout.ratio
-    return Attached(target.label, keys, written["positions"], written["scale"], *norms, found)
+    if written.positions is None:
+        raise AssertionError("positions were attached")
+    return Attached(target.label, keys, written.positions, written.scale, *norms, found)
 
 
-def _own_key(config: dict[str, Any]) -> str | None:
+def _own_key(manifest: Manifest) -> str | None:
     """The name of the word table, if it is none of the style's that the bundle has now."""
-    home = STYLES[config.get("key_style") or "plain"]
-    return None if config["key"] in (home.word_key, home.alone_key) else config["key"]
+    home = STYLES[manifest.key_style]
+    return None if manifest.key in (home.word_key, home.alone_key) else manifest.key
 
 
 def _is_bundle(path: Pathish) -> bool:

@@ -6,12 +6,16 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from ..bundle.manifest import REPLAY_VERSION, Manifest, Replay, SourceRecord, Step, Training
+from ..bundle.provenance import RANDOM, Generated, SpecialToken
+from ..bundle.ranges import Ranges
 from ..bundle.reader import Bundle, compare_with_existing, open_bundle
-from ..bundle.table import OF_FILES, stored_positions
+from ..bundle.table import stored_positions
 from ..bundle.target import target_of
-from ..bundle.training import Ranges, TrainLike, TrainRows, missing_rows, new_rows, ranges_of
-from ..bundle.writer import BundleWriter, Tensors
+from ..bundle.training import TrainLike, TrainRows
+from ..bundle.writer import BundleWriter
 from ..conversion.reading_pass import ReadOptions
+from ..conversion.recording import reading_options, words_record
 from ..conversion.report import announce
 from ..errors import UsageError, Vec2embWarning, VocabularyError, shown
 from ..io.progress import ProgressLike
@@ -36,7 +40,7 @@ class Extension:
         present: words and special tokens that the bundle had already; they keep their rows.
         from_source: new rows that the source gave.
         missing: new words that no source gave; `missing_init` is how their rows were set, `first_missing` names a few.
-        specials: `{token, id, role, init}` of the new special tokens.
+        specials: the new special tokens: token, id, role, init, seed.
         train: which rows are to train now: `all`, `none`, `new` or `rows`; `training_rows` is how many these are.
         source: what is recorded of the source, or None.
         kept_existing: whether the target held the same bundle already, so that nothing was written.
@@ -54,16 +58,21 @@ class Extension:
         self.missing = 0
         self.missing_init: str | None = None
         self.first_missing: list[str] = []
-        self.specials: list[dict[str, Any]] = []
+        self.specials: tuple[SpecialToken, ...] = ()
         self.train = "all"
         self.training_rows = 0
-        self.source: dict[str, Any] | None = None
+        self.source: SourceRecord | None = None
         self.kept_existing = False
         self.warnings: list[Vec2embWarning] = []
 
     def to_dict(self) -> dict[str, Any]:
         """What `--json` prints."""
-        return {**vars(self), "warnings": [warning.to_dict() for warning in self.warnings]}
+        return {
+            **vars(self),
+            "specials": [special.to_dict() for special in self.specials],
+            "source": None if self.source is None else self.source._asdict(),
+            "warnings": [warning.to_dict() for warning in self.warnings],
+        }
 
 
 @typed
@@ -143,38 +152,37 @@ def extend(
     with target.publication(if_exists) as publication:
         opened, old = open_bundle(bundle)  # again: nobody else can write it any more, if it is the target
         opened.check_sum()
-        recorded = opened.config["options"].get("unit_norm") is True if unit_norm is None else unit_norm
+        manifest = opened.manifest
+        if unit_norm is None:
+            unit_norm = manifest.source is not None and "unit-norm" in manifest.source.treated
         read = ReadOptions(
-            format, None, None, bad_rows, nonfinite, recorded, opened.facts["dtype"],
+            format, None, None, bad_rows, nonfinite, unit_norm, manifest.dtype,
             encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, None, allow_pickle,
         )  # fmt: skip
         read.policy()
         new_specials = _special_tokens(asked, old)
         words = _new_words(wanted.vocab if wanted else Vocabulary([]), old, {special.token for special in asked})
-        dim, count = opened.facts["dim"], len(old) + len(new_specials) + len(words)
+        dim, count = manifest.dim, len(old) + len(new_specials) + len(words)
         done = Extension(target.label, len(old), count, dim)
         done.present = len({special.token for special in asked}.union(wanted.vocab if wanted else ())) - done.added
-        shard_size = opened.config.get("shard_size")
-        with BundleWriter(publication, dim, opened.facts["dtype"], stored=True, shard_size=shard_size) as writer:
+        with BundleWriter(publication, dim, manifest.dtype, stored=True, shard_size=manifest.shard_size) as writer:
             gained = NewRows(opened, old, new_specials, words, writer.staging_rows())
             if source is not None:
                 gained.read(source, read, duplicates)
             gained.initialize(missing, seed)
-            _describe(done, gained, missing, new_specials)
-            step = {
-                "rows": [done.first, count], "source": gained.source,
-                "words": None if wanted is None else {"name": wanted.label, "words": len(wanted.vocab)},
-                "options": {**read.recorded(), "duplicates": duplicates, "missing": missing, "seed": seed},
-                "missing": ranges_of([row + done.first for row in gained.missing]),
-            }  # fmt: skip
-            facts, details = _records(opened, old, gained, done, train_rows, step)
+            _describe(done, gained, missing, new_specials, seed)
+            options = {**reading_options(read), "duplicates": duplicates, "missing": missing, "seed": seed}
+            replay = Replay(REPLAY_VERSION, options, vocab=words_record(wanted))
+            grown = _grown(manifest, gained, done, Step("extend", replay, gained.source))
+            grown = grown._replace(training=_training(manifest, old, grown, gained, done, train_rows))
+            done.train, done.training_rows = grown.training.kind, grown.training.count(count, grown.padding_idx)
             announce(done.warnings, strict)
             for at, stored in opened.pieces():
                 writer.rows.write(at, stored)
             for at, rows in gained.stored():
                 writer.rows.write(done.first + at, rows)
             writer.write_vocabulary([bytes(old.blob), gained.blob()])
-            written = writer.finish(count, facts, details, _tensors(opened))
+            written = writer.finish(grown, stored_positions(opened))
         if if_exists == "keep" and not target.is_free():
             compare_with_existing(target, written)
             done.kept_existing = True
@@ -240,77 +248,63 @@ def _new_words(words: Vocabulary, old: Vocabulary, special: set[str]) -> Vocabul
     return Vocabulary(new)
 
 
-def _describe(done: Extension, gained: NewRows, missing: str, specials: list[Special]) -> None:
+def _describe(done: Extension, gained: NewRows, missing: str, specials: list[Special], seed: int) -> None:
     done.source = gained.source
     done.missing = len(gained.missing)
     done.from_source = done.added - done.missing - len(specials)
     if done.missing:
         done.missing_init, done.first_missing = missing, gained.names(gained.missing[:FEW])
-    done.specials = [
-        {"token": special.token, "id": done.first + row, "role": special.role, "init": special.init or special.default}
-        for row, special in enumerate(specials)
-    ]
+    inits = [special.init or special.default for special in specials]
+    done.specials = tuple(
+        SpecialToken(special.token, done.first + row, special.role, init, seed if init in RANDOM else None)
+        for row, (special, init) in enumerate(zip(specials, inits, strict=True))
+    )
     done.warnings = gained.warnings
     if not done.added:
         text = f"{done.path}: the bundle has all of the words already; nothing was added"
         done.warnings.append(Vec2embWarning("nothing-new", text, path=done.path))
 
 
-def _records(
-    opened: Bundle,
-    old: Vocabulary,
-    gained: NewRows,
-    done: Extension,
-    train_rows: TrainLike,
-    step: dict[str, Any],
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the tensors' metadata hold, and what vec2emb.json holds beside it."""
-    config, facts = opened.config, opened.facts
-    ids = {entry["role"]: entry["id"] for entry in done.specials}
-    padding = ids.get("padding", facts["padding_idx"])
-    specials = [*config["specials"], *done.specials]
-    before = missing_rows(config)
-    made_rows = _joined([*before, *step["missing"]])
-    inits = {config["missing"].get("init")} if before else set()
-    if step["missing"]:
-        inits.add(done.missing_init)
-    made = {"init": inits.pop() if len(inits) == 1 else None, "rows": made_rows}
-    kind, ranges = _training(opened, old, gained, done, train_rows, padding, new_rows(specials, made_rows))
-    own = {
-        "padding_idx": padding, "unk_idx": ids.get("unknown", facts["unk_idx"]), "train": kind,
-        "positions": facts["positions"], "scale": facts["scale"],
-    }  # fmt: skip
-    done.train = kind
-    every = 0 if kind == "none" else done.rows - (padding is not None)
-    done.training_rows = every if ranges is None else sum(stop - start for start, stop in ranges)
-    details = {name: value for name, value in config.items() if name not in {*facts, *OF_FILES}}
-    details |= {
-        "positions": config["positions"], "train_rows": ranges, "specials": specials, "missing": made,
-    }  # fmt: skip
-    if done.added:
-        details["extensions"] = [*(config.get("extensions") or []), step]
-    if config.get("all_lowercase"):
+def _grown(manifest: Manifest, gained: NewRows, done: Extension, step: Step) -> Manifest:
+    """The manifest with the new rows; which rows train is still as before."""
+    if not done.added:
+        return manifest
+    before = manifest.provenance
+    seed = step.replay.options["seed"]
+    lacking = Ranges.of_rows(done.first + row for row in gained.missing)
+    generated = before.generated
+    if lacking and done.missing_init is not None:
+        own_seed = seed if done.missing_init in RANDOM and isinstance(seed, int) else None
+        generated += (Generated(done.missing_init, own_seed, lacking),)
+    provenance = before._replace(
+        size=done.rows,
+        specials=(*before.specials, *done.specials),
+        generated=generated,
+        added=(*before.added, (len(manifest.steps), Ranges((done.first, done.rows)))),
+    )
+    all_lowercase = manifest.all_lowercase
+    if all_lowercase:
         words = gained.blob().decode().split("\n")[len(done.specials) : -1]
-        details["all_lowercase"] = all(word == word.lower() for word in words)
-    return own, details
+        all_lowercase = all(word == word.lower() for word in words)
+    return manifest._replace(provenance=provenance, steps=(*manifest.steps, step), all_lowercase=all_lowercase)
 
 
 def _training(
-    opened: Bundle,
+    manifest: Manifest,
     old: Vocabulary,
+    grown: Manifest,
     gained: NewRows,
     done: Extension,
     train_rows: TrainLike,
-    padding: int | None,
-    new: Ranges,
-) -> tuple[str, Ranges | None]:
-    """Which rows are to train: `all`, `none`, `new` or `rows`, for the last two with their ranges."""
-    config = opened.config
+) -> Training:
+    """Which rows are to train now."""
+    padding, before = grown.padding_idx, manifest.training
+    new = grown.provenance.new_rows()
     if isinstance(train_rows, str) and train_rows == "added" and done.added:
-        rows = [row for row in range(done.first, done.rows) if row != padding]
-        return "rows", ranges_of(rows)
+        rows = Ranges((done.first, done.rows))
+        return Training("rows", rows if padding is None else rows - Ranges((padding, padding + 1)))
     if isinstance(train_rows, str) and train_rows in ("added", "keep"):
-        return config["train"], new if config["train"] == "new" else config.get("train_rows")
+        return Training("new", new) if before.kind == "new" else before
     plan = TrainRows.parse(train_rows)
     assert plan is not None
     added = Vocabulary.from_blob(gained.blob(), padding_idx=None, unk_idx=None).tokens
@@ -320,20 +314,4 @@ def _training(
             return old.tokens.index(word)
         return done.first + added.index(word) if word in added else None
 
-    return plan.kind, plan.ranges(done.rows, padding, new, find)
-
-
-def _joined(ranges: Ranges) -> Ranges:
-    """Rising ranges, of which those that touch become one."""
-    joined: Ranges = []
-    for start, stop in ranges:
-        if joined and joined[-1][1] == start:
-            joined[-1][1] = stop
-        else:
-            joined.append([start, stop])
-    return joined
-
-
-def _tensors(opened: Bundle) -> Tensors:
-    keys = (opened.config.get("positions") or {}).get("keys", ())
-    return Tensors(opened.key, tuple(keys), stored_positions(opened))
+    return Training(plan.kind, plan.ranges(done.rows, padding, new, find))

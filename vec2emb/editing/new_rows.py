@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from math import isfinite
-from typing import Any
 
+from ..bundle.manifest import SourceRecord
 from ..bundle.reader import DTYPES, Bundle, largest
 from ..bundle.table import rows_of_source, stored_rows
-from ..bundle.training import missing_rows, rows_of_file
 from ..bundle.writer import narrowed
 from ..conversion.initialization import Statistics, initial_vector
 from ..conversion.parsed_rows import ParsedRows
 from ..conversion.reading_pass import ReadOptions, open_pass
+from ..conversion.recording import source_record
 from ..conversion.selection import Rules
 from ..conversion.vocabulary_order import GivenOrder
 from ..errors import FormatError, InputError, Vec2embWarning, VocabularyError, shown
@@ -52,10 +53,10 @@ class NewRows:
         self._specials = specials
         self._words = words
         self._file = file
-        self._limit = min(largest(bundle.facts["dtype"]), largest("float32"))
+        self._limit = min(largest(bundle.manifest.dtype), largest("float32"))
         self._statistics = Statistics(lambda: rows_of_source(bundle), file.dim)
         self.missing = list(range(len(specials), len(specials) + len(words)))
-        self.source: dict[str, Any] | None = None
+        self.source: SourceRecord | None = None
         self.warnings: list[Vec2embWarning] = []
 
     def __len__(self) -> int:
@@ -90,12 +91,7 @@ class NewRows:
             counts, self.warnings = reading.run(selection, take)
             self.missing = [row + len(self._specials) for row in selection.missing()]
             self.warnings += comparison.warnings(label)
-            opened, found = reading.source, reading.detected
-            self.source = {
-                "name": opened.name, "format": found.format, "member": opened.member, "compression": opened.compression,
-                "bytes": opened.size if opened.size is not None else opened.consumed, "rows": counts.rows,
-                "skipped": counts.skipped.count, "duplicates": selection.duplicates,
-            }  # fmt: skip
+            self.source = source_record(reading.source, reading.detected, counts, selection, options)
 
     def initialize(self, missing: str, seed: int) -> None:
         """Make the rows that no source gave.
@@ -108,7 +104,7 @@ class NewRows:
             more = ", .." if len(self.missing) > FEW else ""
             raise VocabularyError(
                 "missing-words", f"the source lacks {len(self.missing)} of the new words",
-                path=self.source["name"] if self.source else None,
+                path=self.source.name if self.source else None,
                 found=", ".join(map(shown, self.names(self.missing[:FEW]))) + more,
                 hint="--missing normal, mean, uniform or zeros makes rows for them",
             )  # fmt: skip
@@ -129,7 +125,7 @@ class NewRows:
         """(first row, rows as the bundle stores them), piece by piece."""
         at = 0
         for block in self._file.blocks(0, len(self)):
-            yield at, narrowed(block, self._bundle.facts["dtype"])
+            yield at, narrowed(block, self._bundle.manifest.dtype)
             at += len(block) // (4 * self._file.dim)
 
     def _put(self, row: int, token: str, init: str, seed: int) -> None:
@@ -154,14 +150,10 @@ class NewRows:
         return array("f", stored_rows(self._bundle, row, row + 1).tobytes())
 
     def _sample(self) -> list[int]:
-        """Some old rows that should be the same in a source of the same vectors; none once they were trained."""
-        config = self._bundle.config
-        if config.get("trained"):
-            return []
-        borrowed = {row for row, _ in config.get("fallbacks") or []}
-        ranges = rows_of_file(config["specials"], missing_rows(config), len(self._vocab))
-        rows = (row for start, stop in ranges for row in range(start, stop) if row not in borrowed)
-        return [row for row, _ in zip(rows, range(_SAMPLE), strict=False)]
+        """Some old rows that should be the same in a source of the same vectors: no copies and no trained ones."""
+        provenance = self._bundle.manifest.provenance
+        rows = provenance.rows_of_file() - provenance.borrowed_rows() - provenance.trained
+        return list(islice(rows.rows(), _SAMPLE))
 
 
 class _Comparison:
@@ -175,7 +167,7 @@ class _Comparison:
 
     def compare(self, at: int, rows: memoryview) -> None:
         """Take float32 rows of the tokens from `at` on."""
-        dtype, dim = self._bundle.facts["dtype"], self._bundle.facts["dim"]
+        dtype, dim = self._bundle.manifest.dtype, self._bundle.manifest.dim
         stored, width = narrowed(bytes(rows), dtype), dim * DTYPES[dtype][1]
         for i in range(len(stored) // width):
             same = self._bundle.stored_bytes(self._rows[at + i], 1) == stored[i * width : (i + 1) * width]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
+from ..bundle.manifest import Manifest
 from ..bundle.reader import Bundle, open_bundle
-from ..bundle.table import OF_FILES, stored_positions
+from ..bundle.table import stored_positions
 from ..bundle.target import target_of
-from ..bundle.writer import BundleWriter, Tensors, check_folder
+from ..bundle.writer import BundleWriter, check_folder
 from ..errors import OutputError
 from ..io.progress import ProgressLike, progress_of
 from ..options.sizes import parse_size
@@ -20,11 +20,11 @@ def write_shards(
     shard_size: int | str,
     if_exists: str,
     progress: ProgressLike,
-) -> dict[str, Any]:
+) -> Manifest:
     """Copy a bundle whose checksums hold; all that vec2emb.json says of the table stays, all of its files is new.
 
     Returns:
-        The content of vec2emb.json.
+        The new manifest.
 
     Raises:
         InputError: there is no bundle, or it is damaged.
@@ -37,15 +37,9 @@ def write_shards(
     with target.publication(if_exists) as publication:
         opened, vocab = open_bundle(bundle)
         opened.check_sum()
-        facts, config = opened.facts, opened.config
-        # In the order in which a conversion writes them, so that the same bundle comes out of one.
-        own = {name: facts[name] for name in config if name in facts and name not in OF_FILES}
-        details = {name: value for name, value in config.items() if name not in {*facts, *OF_FILES}}
-        details["positions"] = config.get("positions")
-        keys = (config.get("positions") or {}).get("keys", ())
-        tensors = Tensors(opened.key, tuple(keys), stored_positions(opened))
+        manifest = opened.manifest
         with (
-            BundleWriter(publication, facts["dim"], facts["dtype"], stored=True, shard_size=size) as writer,
+            BundleWriter(publication, manifest.dim, manifest.dtype, stored=True, shard_size=size) as writer,
             progress_of(progress, os.path.basename(output)) as show,
         ):
             done = 0
@@ -55,7 +49,7 @@ def write_shards(
                 if show is not None:
                     show(done, opened.tensor.stop)
             writer.write_vocabulary([bytes(vocab.blob)])
-            written = writer.finish(facts["rows"], own, details, tensors)
+            written = writer.finish(manifest, stored_positions(opened))
             if any(writer.rows.read(row, len(stored) // opened.width) != stored for row, stored in opened.pieces()):
                 raise OutputError("export-misread", "what was written reads otherwise", path=output)
         publication.publish()

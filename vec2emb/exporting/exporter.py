@@ -6,7 +6,7 @@ import os
 import shutil
 
 from ..bundle.publication import CONFIG
-from ..bundle.reader import Bundle, open_bundle, table_sha256
+from ..bundle.reader import Bundle, open_bundle
 from ..editing.resharding import write_shards
 from ..errors import OutputError, UsageError, shown, warn_caller
 from ..io.atomic import AtomicFile, AtomicOutput, new_file
@@ -16,7 +16,8 @@ from ..io.progress import Progress, ProgressLike, progress_of
 from ..io.urls import local_only
 from ..options.choices import EXPORTS, REPLACE, check_choice
 from ..options.signatures import typed
-from ..safetensors_files.sharding import SIZE, shards_of
+from ..options.sizes import parse_size
+from ..safetensors_files.sharding import SIZE
 from . import model_folder as folders
 from .arrays import write_npz
 from .huggingface import HUGGINGFACE
@@ -176,16 +177,17 @@ def _export_folder(
 def _export_shards(
     bundle: str | os.PathLike[str], label: str, shard_size: int | str, if_exists: str, progress: ProgressLike
 ) -> Export:
-    config = write_shards(bundle, label, shard_size, if_exists, progress)
-    done = Export(label, "shards", "none", config["rows"], config["dim"], 0)
+    manifest = write_shards(bundle, label, shard_size, if_exists, progress)
+    done = Export(label, "shards", "none", manifest.rows, manifest.dim, 0)
     size, digest = size_and_sha256(os.path.join(label, CONFIG))
-    done.files = {**config["files"], CONFIG: {"bytes": size, "sha256": digest}}
-    done.dtype, done.read_back = config["dtype"], True
-    done.bytes, done.sha256 = sum(facts["bytes"] for facts in done.files.values()), table_sha256(config)
-    shards = shards_of(config)
-    larger = max(config["files"][name]["bytes"] for name in shards) > config["shard_size"]
+    done.files = {name: record.to_dict() for name, record in manifest.files.items()}
+    done.files[CONFIG] = {"bytes": size, "sha256": digest}
+    done.dtype, done.read_back = manifest.dtype, True
+    done.bytes, done.sha256 = sum(facts["bytes"] for facts in done.files.values()), manifest.table_sha256()
+    shards, limit = manifest.shards, parse_size("shard_size", shard_size)
+    larger = max(manifest.files[name].bytes for name in shards) > limit
     done.notes.append(
-        f"{len(shards):,} shard{'' if len(shards) == 1 else 's'} of at most {config['shard_size']:,} bytes"
+        f"{len(shards):,} shard{'' if len(shards) == 1 else 's'} of at most {limit:,} bytes"
         f"{', but for that of positions' if larger else ''}"
     )
     return done

@@ -7,8 +7,8 @@ https://huggingface.co/docs/hub/repositories-licenses
 from __future__ import annotations
 
 import json
-from typing import Any
 
+from ..bundle.manifest import Manifest
 from ..errors import printable
 from .part import Part
 
@@ -57,8 +57,8 @@ _UNKNOWN = {
 
 def card_of(part: Part, layout: str, name: str, lowercase: bool, normalize: bool) -> bytes:
     """The card of an export into a folder called `name`."""
-    source: dict[str, Any] = part.config.get("source") or {}
-    lines = ["---", *_front(source.get("license"), layout), "---", "", f"# {_plain(name)}", ""]
+    source = part.manifest.source
+    lines = ["---", *_front(None if source is None else source.license, layout), "---", "", f"# {_plain(name)}", ""]
     cut = "split at white space" + (" and made lower-case" if lowercase else "")
     mean = "the mean of the vectors of its words" + (", scaled to length 1" if normalize else "")
     lines += [
@@ -70,7 +70,7 @@ def card_of(part: Part, layout: str, name: str, lowercase: bool, normalize: bool
         *_table_of_specials(part),
         "## Source",
         "",
-        *_origin(source, part.config),
+        *_origin(part.manifest),
         "",
     ]
     return "\n".join(lines).encode()
@@ -89,24 +89,23 @@ def _front(license: str | None, layout: str) -> list[str]:
 
 
 def _table_of_specials(part: Part) -> list[str]:
-    rows = [f"| {_code(entry['token'])} | {entry['id']} | {entry['role']} |" for entry in part.specials]
+    rows = [f"| {_code(special.token)} | {special.id} | {special.role} |" for special in part.specials]
     return ["| special token | id | role |", "|---|---|---|", *rows, ""]
 
 
-def _origin(source: dict[str, Any], config: dict[str, Any]) -> list[str]:
-    lines = []
-    if source:
-        counted = f", {source['rows']:,} rows" if isinstance(source.get("rows"), int) else ""
-        lines.append(f"- file: {_code(str(source.get('name')))} ({_plain(str(source.get('format')))}{counted})")
+def _origin(manifest: Manifest) -> list[str]:
+    source, lines = manifest.source, []
+    if source is not None:
+        lines.append(f"- file: {_code(source.name)} ({_plain(source.format)}, {source.rows:,} rows)")
+        if source.url:
+            lines.append(f"- from: <{_plain(source.url).replace('>', '%3E').replace(' ', '%20')}>")
     else:
         lines.append("- vectors that were in memory")
-    if source.get("url"):
-        lines.append(f"- from: <{_plain(source['url']).replace('>', '%3E').replace(' ', '%20')}>")
-    lines.append(f"- licence: {_plain(source.get('license') or 'not recorded')}")
-    for step in config.get("extensions") or []:
-        origin = f", from {_code(str(step['source']['name']))} among others" if step["source"] else ""
-        lines.append(f"- words added since: {step['rows'][1] - step['rows'][0]:,}{origin}")
-    if config.get("trained"):
+    lines.append(f"- licence: {_plain((source and source.license) or 'not recorded')}")
+    for step, rows in manifest.added():
+        origin = f", from {_code(step.source.name)} among others" if step.source else ""
+        lines.append(f"- words added since: {len(rows):,}{origin}")
+    if manifest.provenance.trained:
         lines.append("- trained since they were converted")
     return [*lines, "- converted with vec2emb"]
 

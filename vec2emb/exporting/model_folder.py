@@ -9,7 +9,8 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..bundle.reader import DTYPES, canonical
+from ..bundle.manifest import canonical
+from ..bundle.reader import DTYPES
 from ..errors import InputError, OutputError, Vec2embWarning
 from ..io.atomic import new_file
 from ..io.filesystem import write_file
@@ -149,12 +150,14 @@ def _notes(part: Part, layout: Folder, lowercase: bool, normalize: bool) -> list
     ]
     if part.padding_idx is None:
         notes.append("there is no padding token: transformers cannot pad a batch")
-    if part.config.get("dtype") == "bfloat16":
+    if part.manifest.dtype == "bfloat16":
         notes.append("bfloat16 is written as the float32 that it stands for, as numpy, and so model2vec, has none")
     if part.lookup == "case-fallback" or (part.lookup == "lower" and not lowercase):
         notes.append(f"the bundle's lookup, {part.lookup}, is not part of it: a word is looked up as it stands")
-    left = {"positions": "the bundle's positions are", "scale": "the bundle's scale is"}
-    notes += [f"{what} not part of it" for name, what in left.items() if part.config.get(name)]
+    if part.manifest.positions is not None:
+        notes.append("the bundle's positions are not part of it")
+    if part.manifest.scale is not None:
+        notes.append("the bundle's scale is not part of it")
     return notes
 
 
@@ -166,7 +169,7 @@ def _warnings(part: Part, found: words.Findings, card: bool, label: str) -> list
             f"at white space and at special tokens: {found.named()}"
         )
         warned.append(Vec2embWarning("unmatched-tokens", text, count=found.unmatched, path=label))
-    if card and not (part.config.get("source") or {}).get("license"):
+    if card and not (part.manifest.source and part.manifest.source.license):
         text = f"{label}: the model card names no licence, as the bundle records none; convert with --license SPDX"
         warned.append(Vec2embWarning("card-without-license", text, path=label))
     return warned

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..bundle.reader import Bundle
 from ..bundle.table import raw_rows, stored_rows
@@ -21,25 +21,24 @@ class Part:
 
     Attributes:
         rows, dim: how many, and values a row.
-        specials: `{token, id, role}` of the special tokens among them; ids are the bundle's, as nothing is left out
-            then.
+        specials: the special tokens among them; ids are the bundle's, as nothing is left out then.
         dropped: how many special tokens were left out.
         padding_idx, unk_idx: rows of the two, or None.
         label: name of the bundle.
-        config: the content of its vec2emb.json.
+        manifest: what the bundle records.
         sha256: of all tokens, each followed by LF.
     """
 
     def __init__(self, bundle: Bundle, vocab: Vocabulary, drop_specials: bool) -> None:
         self._bundle = bundle
         self._vocab = vocab
-        special = {entry["id"] for entry in bundle.config["specials"]} if drop_specials else set()
-        self._ranges = list(ranges_without(sorted(special), len(vocab)))
+        special = sorted(special.id for special in bundle.manifest.specials) if drop_specials else []
+        self._ranges = list(ranges_without(special, len(vocab)))
         self.rows = sum(stop - start for start, stop in self._ranges)
         self.dim = bundle.tensor.shape[1]
         self.dropped = len(vocab) - self.rows
-        self.label, self.config = bundle.label, bundle.config
-        self.specials: list[dict[str, Any]] = [] if drop_specials else bundle.config["specials"]
+        self.label, self.manifest = bundle.label, bundle.manifest
+        self.specials = () if drop_specials else bundle.manifest.specials
         self.padding_idx = None if drop_specials else vocab.padding_idx
         self.unk_idx = None if drop_specials else vocab.unk_idx
         self.lookup = vocab.lookup
@@ -54,7 +53,7 @@ class Part:
     @property
     def dtype(self) -> str:
         """The type of the rows as `stored` gives them: `float32` or `float16`."""
-        return "float16" if self._bundle.facts["dtype"] == "float16" else "float32"
+        return "float16" if self._bundle.manifest.dtype == "float16" else "float32"
 
     def pieces(self) -> Iterator[tuple[int, int]]:
         """Ranges of rows of the bundle, in order."""
@@ -84,7 +83,7 @@ class Part:
 
     def stored(self, start: int, stop: int) -> bytes:
         """Rows of the bundle in `dtype`: bfloat16, which numpy has not, as the float32 that it stands for."""
-        if self._bundle.facts["dtype"] == "bfloat16":
+        if self._bundle.manifest.dtype == "bfloat16":
             return self.floats(start, stop)
         rows = raw_rows(self._bundle, start, stop).tobytes()
         self._bundle.release()

@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import IO, Any, NamedTuple
 
+from ..bundle.provenance import SpecialToken
 from ..errors import shown
 from .part import Part
 
@@ -41,7 +43,7 @@ class Findings(NamedTuple):
 
 def look_at(part: Part) -> Findings:
     """Pass over all tokens."""
-    special = {entry["token"] for entry in part.specials}
+    special = {special.token for special in part.specials}
     inside = [token for token in special if token]
     lowercase, unmatched = True, 0
     few: list[str] = []
@@ -75,7 +77,7 @@ def tokenizer_json(part: Part, lowercase: bool) -> Iterator[bytes]:
         "version": "1.0",
         "truncation": None,
         "padding": None,  # with one, model2vec before 0.9 averages padding in
-        "added_tokens": [_added(entry) for entry in sorted(part.specials, key=_id) if entry["token"]],
+        "added_tokens": [_added(special) for special in sorted(part.specials, key=attrgetter("id")) if special.token],
         "normalizer": {"type": "Lowercase"} if lowercase else None,
         "pre_tokenizer": {"type": "WhitespaceSplit"},
         "post_processor": None,
@@ -91,8 +93,8 @@ def tokenizer_json(part: Part, lowercase: bool) -> Iterator[bytes]:
 def tokenizer_config(part: Part) -> dict[str, Any]:
     """tokenizer_config.json, by which transformers finds the class and the special tokens."""
     roles: dict[str, Any] = {"padding": "pad_token", "unknown": "unk_token"}
-    named = {roles[entry["role"]]: entry["token"] for entry in part.specials if entry["role"] in roles}
-    others = [entry["token"] for entry in sorted(part.specials, key=_id) if entry["role"] not in roles]
+    named = {roles[special.role]: special.token for special in part.specials if special.role in roles}
+    others = [special.token for special in sorted(part.specials, key=attrgetter("id")) if special.role not in roles]
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": NO_LIMIT,
@@ -102,15 +104,10 @@ def tokenizer_config(part: Part) -> dict[str, Any]:
     return {**config, "additional_special_tokens": others} if others else config
 
 
-def _added(entry: dict[str, Any]) -> dict[str, Any]:
+def _added(special: SpecialToken) -> dict[str, Any]:
     """A special token, found in text as it is written; not inside of a word, as `text.split()` would not find it."""
     how = {"single_word": True, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    return {"id": entry["id"], "content": entry["token"], **how}
-
-
-def _id(entry: dict[str, Any]) -> int:
-    id: int = entry["id"]
-    return id
+    return {"id": special.id, "content": special.token, **how}
 
 
 def _entries(tokens: Iterable[str]) -> Iterator[bytes]:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..bundle.provenance import made_rows
 from ..bundle.reader import open_bundle
 from ..bundle.table import Table
 from ..errors import InputError, MissingPackageError, UsageError, printable
@@ -90,8 +89,8 @@ def _keyed_vectors(bundle: str | os.PathLike[str]) -> Any:
     except ImportError:
         raise MissingPackageError.of("gensim", "gensim", "evaluating") from None
     opened, vocab = open_bundle(bundle)
-    table, made = Table.mapped(opened, vocab), made_rows(opened)
-    kept = [row for row in range(len(vocab)) if row not in made]
+    table, made = Table.mapped(opened, vocab), opened.manifest.provenance.made_rows()
+    kept = list(made.complement(len(vocab)).rows())
     if not kept:
         raise InputError("no-rows", "the bundle has no row that came from a file", path=opened.label)
     one_range = kept[-1] - kept[0] + 1 == len(kept)

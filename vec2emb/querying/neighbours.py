@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..bundle.provenance import made_rows
+from ..bundle.ranges import Ranges
 from ..bundle.reader import open_bundle
 from ..bundle.table import Table, stored_rows
 from ..errors import UsageError, VocabularyError, printable, shown
@@ -90,7 +90,7 @@ def similar(bundle: str | os.PathLike[str], *words: str, top: int = 10) -> list[
         if not 0 < length < np.inf:
             raise VocabularyError("no-direction", f"the row of {shown(word)} has no direction", path=opened.label,
                                   found="zeros" if length == 0 else "values that are not finite")  # fmt: skip
-    nearest = _nearest(opened, queries / lengths[:, None], rows, made_rows(opened), top)
+    nearest = _nearest(opened, queries / lengths[:, None], rows, opened.manifest.provenance.made_rows(), top)
     return [
         Neighbours(word, vocab.tokens[row], row, [Neighbour(vocab.tokens[r], r, c) for r, c in found])
         for word, row, found in zip(words, rows, nearest, strict=True)
@@ -107,7 +107,7 @@ def _row_of(table: Table, word: str) -> int:
 
 
 def _nearest(
-    bundle: Bundle, units: NDArray[np.float64], own: list[int], left_out: set[int], top: int
+    bundle: Bundle, units: NDArray[np.float64], own: list[int], left_out: Ranges, top: int
 ) -> list[list[tuple[int, float]]]:
     """For each of float64[Q, D] the rows with the largest cosines, and these; of equal ones the earlier row."""
     import numpy as np
@@ -116,7 +116,7 @@ def _nearest(
     step = max(1, _BLOCK // (8 * dim))
     best: list[list[tuple[float, int]]] = [[] for _ in own]
     hidden = np.zeros(count, np.bool_)
-    hidden[list(left_out)] = True
+    hidden[list(left_out.rows())] = True
     for start in range(0, count, step):
         block = stored_rows(bundle, start, min(start + step, count)).astype(np.float64)
         lengths = np.sqrt(np.einsum("nd,nd->n", block, block))

@@ -7,14 +7,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from ..errors import OutputError
 from ..io.digest import WrittenPieces
 from ..io.filesystem import sha256_of
 from .header import TensorInfo, encode_header
 from .rows import RowFile
-from .sharding import MOST, shard_name, sharding_metadata
+from .sharding import MOST, FileRecord, shard_name, sharding_metadata
 
 _OPEN = 64  # files at a time: systems allow a process a few hundred
 _HASHING = 4  # at a time
@@ -114,7 +113,7 @@ class ShardedRows(RowFile):
 
     def finish(
         self, count: int, key: str, dtype: str, metadata: dict[str, str], positions: dict[str, bytes | bytearray]
-    ) -> dict[str, dict[str, Any]]:
+    ) -> dict[str, FileRecord]:
         """Write the headers, and a shard for the positions; sync all.
 
         Args:
@@ -124,28 +123,29 @@ class ShardedRows(RowFile):
             positions: key and bytes of each position table.
 
         Returns:
-            Name of each shard, with its bytes, its sha256, and of words the rows that it holds, [first, one past the
-            last].
+            The record of each shard by its name.
         """
-        facts: list[dict[str, Any]] = []
+        sizes: list[tuple[int, tuple[int, int] | None]] = []  # bytes, and the rows of words
         for shard, _, rows in list(self._places(0, count)) or [(0, self._base, 0)]:  # of no rows, too, the names stay
             size, first = rows * self._width, shard * self._each
             tensors = {key: TensorInfo(dtype, (rows, self.dim), 0, size)}
             self._put_header(shard, tensors, {**metadata, **sharding_metadata([key], first)}, size)
-            facts.append({"bytes": self._base + size, "rows": [first, first + rows]})
+            sizes.append((self._base + size, (first, first + rows)))
         if positions:
-            shard, tensors, end = len(facts), {}, 0
+            shard, tensors, end = len(sizes), {}, 0
             for name, table in positions.items():
                 shape = (len(table) // self._width, self.dim)
                 tensors[name] = TensorInfo(dtype, shape, end, end + len(table))
                 self._put_into(shard, table, self._base + end)
                 end += len(table)
             self._put_header(shard, tensors, {**metadata, **sharding_metadata(positions, 0)}, end)
-            facts.append({"bytes": self._base + end})
+            sizes.append((self._base + end, None))
         with ThreadPoolExecutor(_HASHING, "vec2emb-shards") as pool:
-            for one, digest in zip(facts, pool.map(self._sync_and_hash, range(len(facts))), strict=True):
-                one["sha256"] = digest
-        return {shard_name(number): one for number, one in enumerate(facts, 1)}
+            digests = list(pool.map(self._sync_and_hash, range(len(sizes))))
+        return {
+            shard_name(number): FileRecord(size, digest, held)
+            for number, ((size, held), digest) in enumerate(zip(sizes, digests, strict=True), 1)
+        }
 
     def _put_header(self, shard: int, tensors: dict[str, TensorInfo], metadata: dict[str, str], size: int) -> None:
         header = encode_header(tensors, metadata, align=self._base)

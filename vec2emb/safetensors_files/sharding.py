@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from ..errors import UsageError
 from ..options.sizes import parse_size
@@ -26,6 +26,19 @@ MOST = 99_999  # five digits
 
 _NAME = r"shard-\d{5}-model-00001-of-00001\.safetensors"
 _VERSION, _INFO, _OFFSETS = "DCP_VERSION", "DCP_SHARDING_INFO", "saved_offsets"
+
+
+class FileRecord(NamedTuple):
+    """A file of a bundle as vec2emb.json records it; `rows` is the part of the word table that a shard holds."""
+
+    bytes: int
+    sha256: str
+    rows: tuple[int, int] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name; `rows` where there are some."""
+        rows = {} if self.rows is None else {"rows": list(self.rows)}
+        return {"bytes": self.bytes, "sha256": self.sha256, **rows}
 
 
 def shard_name(number: int) -> str:
@@ -44,11 +57,15 @@ def shards_of(config: Any) -> list[str]:
     return sorted(filter(is_shard_name, files)) if isinstance(files, dict) else []
 
 
-def listing_sha256(files: dict[str, Any]) -> str:
-    """The one SHA-256 that stands for all shards: what `sha256sum shard-* | sha256sum` prints in their folder."""
+def listing_sha256(digests: Mapping[str, str]) -> str:
+    """The one SHA-256 that stands for all shards: what `sha256sum shard-* | sha256sum` prints in their folder.
+
+    Args:
+        digests: the SHA-256 of each file, by base name.
+    """
     import hashlib
 
-    lines = (f"{files[name]['sha256']}  {name}\n" for name in sorted(filter(is_shard_name, files)))
+    lines = (f"{digests[name]}  {name}\n" for name in sorted(filter(is_shard_name, digests)))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 

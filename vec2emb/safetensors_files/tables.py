@@ -5,11 +5,12 @@ from __future__ import annotations
 import mmap
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..errors import BundleError
 from ..io.filesystem import identity
 from .header import PIECE, TensorInfo, read_header, reading
+from .sharding import FileRecord
 
 
 class Stretch(NamedTuple):
@@ -27,10 +28,10 @@ class TableFile:
         path: where it is.
         header: of safetensors.
         first: the row of the word table with which it begins.
-        recorded: what vec2emb.json says of it: `bytes`, `sha256`.
+        recorded: what vec2emb.json says of it.
     """
 
-    def __init__(self, path: str, recorded: dict[str, Any], first: int = 0, *, stays_mapped: bool = False) -> None:
+    def __init__(self, path: str, recorded: FileRecord, first: int = 0, *, stays_mapped: bool = False) -> None:
         self.path = path
         self.recorded = recorded
         self.first = first

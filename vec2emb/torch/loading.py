@@ -10,8 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ..bundle.manifest import Manifest
+from ..bundle.ranges import NO_ROWS
 from ..bundle.table import Table, load
-from ..bundle.training import TrainLike, TrainRows, missing_rows, new_rows
+from ..bundle.training import TrainLike, TrainRows
 from ..errors import UsageError
 from ..options.signatures import typed
 from ..words.vocabulary import Vocabulary
@@ -26,14 +28,14 @@ class Origin(NamedTuple):
     """What a module was loaded from, as far as saving it needs that: it can be copied and pickled with the module."""
 
     vocab: Vocabulary
-    config: dict[str, Any]
+    manifest: Manifest | None
     positions: NDArray[np.float32] | None
 
     @classmethod
     def of(cls, table: Table) -> Origin:
         """What there is to remember of a table."""
         positions = table.positions
-        return cls(table.vocab, table.config, None if positions is None else positions.copy())
+        return cls(table.vocab, table.manifest, None if positions is None else positions.copy())
 
 
 @typed
@@ -120,23 +122,24 @@ def load_text_embedding(
     """
     table = bundle if isinstance(bundle, Table) else load(bundle)
     words = load_embedding(table, freeze=freeze, train_rows=train_rows, dtype=dtype, device=device, sparse=sparse)
-    recorded = table.config.get("positions") or {}
+    manifest = table.manifest
+    recorded = None if manifest is None else manifest.positions
     positions = None
-    if table.positions is not None:
+    if table.positions is not None and recorded is not None:
         positions = PositionTable(
             _own(table.positions, words.weight.dtype, device),
-            offset=recorded["offset"],
-            padding_idx=recorded["padding_idx"],
-            trains=recorded["trains"] if train_positions is None else train_positions,
+            offset=recorded.offset,
+            padding_idx=recorded.padding_idx,
+            trains=recorded.trains if train_positions is None else train_positions,
         )
     elif train_positions is not None:
         raise UsageError("no-positions", "there are no positions to train or to freeze")
     module = TextEmbedding(
         words,
         positions,
-        scale=(table.config.get("scale") or {}).get("factor", 1.0),
-        word_key=table.config.get("key"),
-        position_keys=recorded.get("keys", ()),
+        scale=1.0 if manifest is None else manifest.factor,
+        word_key=None if manifest is None else manifest.key,
+        position_keys=() if manifest is None else manifest.position_keys,
         layer_norm=layer_norm,
         eps=eps,
         dropout=dropout,
@@ -184,16 +187,16 @@ def _plan(
     table: Table, freeze: bool | None, train_rows: TrainLike | None, start: int, stop: int
 ) -> tuple[str, list[int]]:
     """`all`, `none`, or `some` with the ids of these; of rows start .. stop-1, counted from `start`."""
-    config = table.config
+    manifest = table.manifest
     plan = TrainRows.parse(train_rows, freeze)
     if plan is None:
-        kind, ranges = config.get("train", "all"), config.get("train_rows")
+        kind, ranges = ("all", None) if manifest is None else manifest.training
     else:
-        new = new_rows(config.get("specials", ()), missing_rows(config))
+        new = NO_ROWS if manifest is None else manifest.provenance.new_rows()
         kind, ranges = plan.kind, plan.ranges(len(table), table.padding_idx, new, lambda word: _row(table.vocab, word))
     if kind in ("all", "none"):
         return kind, []
-    rows = [row - start for first, end in ranges or () for row in range(max(first, start), min(end, stop))]
+    rows = [row - start for first, end in ranges or NO_ROWS for row in range(max(first, start), min(end, stop))]
     # Nothing to freeze, or nothing to train, needs no module of its own.
     return ("none" if not rows else "all" if len(rows) == stop - start else "some"), rows
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ..bundle.manifest import Manifest, PositionRecord, Scale, Training
+from ..bundle.ranges import Ranges
 from ..bundle.table import Table, load
-from ..bundle.training import ranges_of
 from ..errors import UsageError
 from ..options.signatures import typed
 from ..words.vocabulary import Vocabulary
 from .loading import BundleLike, Origin
 from .partly_frozen import PartlyFrozenEmbedding
 from .text import PositionTable, TextEmbedding
+
+Words = nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding
 
 _DTYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
 
@@ -50,19 +52,28 @@ def save_embedding(
     if not isinstance(words, nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding):
         raise UsageError("no-embedding", "the module is no embedding", found=type(bare).__name__)
     origin = _origin(bare, like)
-    config = {**origin.config, **_training(words, origin.config), "trained": True}
-    config["dtype"] = _DTYPES.get(words.weight.dtype, "float32")
+    manifest = _trained(origin, words, _DTYPES.get(words.weight.dtype, "float32"))
     positions = origin.positions
     if isinstance(bare, TextEmbedding):
-        config |= {"scale": _scale(bare, origin.config), "positions": None}
-        config["key"] = bare.keys["words.weight"][0]
-        positions = None
+        recorded, positions = None, None
         if bare.positions is not None:
-            keys = list(bare.keys["positions.weight"])
-            config["positions"] = {**_positions(bare.positions, origin.config), "keys": keys}
+            keys = tuple(bare.keys["positions.weight"])
+            recorded = _positions(bare.positions, manifest.positions)._replace(keys=keys)
             positions = _plain(bare.positions.weight).numpy()
+        manifest = manifest._replace(key=bare.keys["words.weight"][0], scale=_scale(bare, manifest), positions=recorded)
     table = Table.of_arrays(origin.vocab, _plain(words.weight))
-    Table(origin.vocab, table.vectors, config, positions).save(output, if_exists=if_exists)
+    Table(origin.vocab, table.vectors, manifest, positions).save(output, if_exists=if_exists)
+
+
+def _trained(origin: Origin, words: Words, dtype: str) -> Manifest:
+    """The manifest of the origin, of which it is said that its rows were trained."""
+    manifest = origin.manifest
+    if manifest is None:
+        manifest = Table.of_arrays(origin.vocab, words.weight).described(dtype)
+    padding, before = manifest.padding_idx, manifest.provenance
+    every = Ranges((0, before.size) if before.size else ())
+    rows = every if padding is None else every - Ranges((padding, padding + 1))
+    return manifest._replace(dtype=dtype, training=_training(words, manifest), provenance=before._replace(trained=rows))
 
 
 def _bare(module: nn.Module) -> nn.Module:
@@ -77,7 +88,7 @@ def _bare(module: nn.Module) -> nn.Module:
 
 def _origin(module: nn.Module, like: BundleLike | Vocabulary | None) -> Origin:
     if isinstance(like, Vocabulary):
-        return Origin(like, {}, None)
+        return Origin(like, None, None)
     if like is not None:
         return Origin.of(like if isinstance(like, Table) else load(like))
     if "part" in vars(module):
@@ -95,26 +106,23 @@ def _origin(module: nn.Module, like: BundleLike | Vocabulary | None) -> Origin:
     return origin  # type: ignore[no-any-return]
 
 
-def _training(words: nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding, config: dict[str, Any]) -> dict[str, Any]:
+def _training(words: Words, manifest: Manifest) -> Training:
     """Which rows train; their name is kept if they are still the same."""
     if not isinstance(words, PartlyFrozenEmbedding):
-        return {"train": "all" if words.weight.requires_grad else "none", "train_rows": None}
-    ranges = ranges_of(words.rows.tolist())
-    return {"train": config["train"] if config.get("train_rows") == ranges else "rows", "train_rows": ranges}
+        return Training("all" if words.weight.requires_grad else "none")
+    rows, before = Ranges.of_rows(words.rows.tolist()), manifest.training
+    return before if before.rows == rows else Training("rows", rows)
 
 
-def _scale(module: TextEmbedding, config: dict[str, Any]) -> dict[str, Any] | None:
-    recorded: dict[str, Any] | None = config.get("scale")
-    if module.scale == (recorded or {}).get("factor", 1.0):
-        return recorded
-    return {"kind": "factor", "factor": module.scale}
+def _scale(module: TextEmbedding, manifest: Manifest) -> Scale | None:
+    return manifest.scale if module.scale == manifest.factor else Scale("factor", module.scale)
 
 
-def _positions(table: PositionTable, config: dict[str, Any]) -> dict[str, Any]:
+def _positions(table: PositionTable, recorded: PositionRecord | None) -> PositionRecord:
     """What is recorded of a position table; one that no bundle records is a learned one."""
-    recorded = config.get("positions") or {"kind": "learned", "preset": None}
-    now = {"num": table.num, "offset": table.offset, "padding_idx": table.padding_idx, "trains": table.trains}
-    return {**recorded, **now}
+    if recorded is None:
+        return PositionRecord((), "learned", table.num, table.offset, table.padding_idx, table.trains)
+    return recorded._replace(num=table.num, offset=table.offset, padding_idx=table.padding_idx, trains=table.trains)
 
 
 def _plain(weight: Tensor) -> Tensor:

@@ -13,6 +13,26 @@ if TYPE_CHECKING:
     from .vocabulary import Vocabulary
 
 
+class CorpusRecord(NamedTuple):
+    """The corpus whose most frequent tokens make a list of words.
+
+    Attributes:
+        names: base names of its files and folders; None for counts in memory.
+        tokenizer, lowercase, field: how it was read; tokenizer None of counts that do not say.
+        min_count, max_size: which tokens were taken.
+        distinct, total: its types and tokens.
+    """
+
+    names: tuple[str, ...] | None
+    tokenizer: str | None
+    lowercase: bool
+    field: str | None
+    min_count: int
+    max_size: int | None
+    distinct: int
+    total: int
+
+
 class WordList(NamedTuple):
     """Different words in order.
 
@@ -20,14 +40,14 @@ class WordList(NamedTuple):
         vocab: the words; word i is line i.
         label: name for messages and records: the base name of a file, or None for words in memory.
         pad, unk: the padding and unknown token that the file itself names, or None.
-        corpus: what is recorded of the corpus that the words come from, or None.
+        corpus: the corpus that the words come from, or None.
     """
 
     vocab: Vocabulary
     label: str | None
     pad: str | None = None
     unk: str | None = None
-    corpus: dict[str, Any] | None = None
+    corpus: CorpusRecord | None = None
 
 
 WordsLike = str | os.PathLike[str] | Iterable[str] | Mapping[str, int] | WordList

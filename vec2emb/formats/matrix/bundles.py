@@ -29,21 +29,22 @@ class BundleSource(MatrixSource):
     def __init__(self, path: str) -> None:
         self._bundle, self._vocab = open_bundle(path)
         rows, dim = self._bundle.tensor.shape
-        tensor, config = self._bundle.tensor, self._bundle.config
+        tensor, manifest = self._bundle.tensor, self._bundle.manifest
         name = os.path.basename(os.path.abspath(path))
         super().__init__(path, name, "bundle", rows, dim, tensor.stop - tensor.start, "of the bundle")
         self.value_bytes = 2 if tensor.dtype == "F16" else 4
         self.pad, self.unk = self._vocab.pad_token, self._vocab.unk_token
-        recorded = config.get("source") or {}
-        self.license, self.url = recorded.get("license"), recorded.get("url")
-        self.facts = {"dtype": config.get("dtype"), "source": recorded.get("name")}
+        recorded = manifest.source
+        if recorded is not None:
+            self.license, self.url = recorded.license, recorded.url
+        self.facts = {"dtype": manifest.dtype, "source": None if recorded is None else recorded.name}
         self.notes = [
             what
             for what, is_there in (
-                ("the position table", config.get("positions") is not None),
-                ("the scale", config.get("scale") is not None),
-                ("which rows train", config.get("train") != "all"),
-                ("the tied head", config.get("tied_head") is not None),
+                ("the position table", manifest.positions is not None),
+                ("the scale", manifest.scale is not None),
+                ("which rows train", manifest.training.kind != "all"),
+                ("the tied head", manifest.tied_head is not None),
             )
             if is_there
         ]
