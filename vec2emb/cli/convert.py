@@ -114,7 +114,7 @@ POSITIONS, TRAINING = "Positions", "Training"
         help="What to do about a bundle at OUT; keep succeeds if it is the one this conversion gives.")  # fmt: skip
 @option(OUTPUT, "--force", is_flag=True, help="Short for --if-exists replace.")
 @option(OUTPUT, "--expect", metavar="FACTS",
-        help="rows=N,dim=N,sha256=H (of model.safetensors; of shards, their list): else it is an error.")  # fmt: skip
+        help="Fail unless rows=N,dim=N,digest=H,sha256=H hold; the last two of model.safetensors.")  # fmt: skip
 @option(OUTPUT, "--row-report", metavar="FILE", help="JSON lines: each row that is not simply the file's own.")
 @option(OUTPUT, "--dry-run", is_flag=True, help="Read and select, write nothing; numbers are not checked.")
 @option(OUTPUT, "--strict", is_flag=True, help="Make every warning an error.")

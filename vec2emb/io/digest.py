@@ -33,8 +33,13 @@ def file_digest(file: str | int, threads: int | None = None) -> str:
         with open(file, "rb", buffering=0) as opened:
             return file_digest(opened.fileno(), threads)
     descriptor, size = file, os.fstat(file).st_size
-    found = hash_pieces([(reader(descriptor), piece) for piece in range(-(-size // PIECE))], threads)
+    found = hash_pieces([(reader(descriptor), piece) for piece in pieces_of(size)], threads)
     return digest_of(found)
+
+
+def pieces_of(size: int) -> range:
+    """The numbers of the pieces of a file."""
+    return range(-(-size // PIECE))
 
 
 def digest_of(digests: Iterable[bytes]) -> str:
@@ -107,16 +112,18 @@ class WrittenPieces:
 
     Attributes:
         early: whether pieces are hashed while the file is being written.
+        read: how its bytes are read.
+        hashes: SHA-256 of pieces by their number.
     """
 
     def __init__(self, read: ReadInto) -> None:
         self.early = False
-        self._read = read
+        self.read = read
         self._own = threading.local()  # each thread's buffer
         self._lock = threading.Lock()
         self._written: dict[int, int] = {}  # piece -> bytes written into it
         self._writes: dict[int, int] = {}  # piece -> how often it was written to
-        self._hashes: dict[int, bytes] = {}
+        self.hashes: dict[int, bytes] = {}
 
     def wrote(self, offset: int, count: int) -> None:
         """Note that bytes were written; call it after each write."""
@@ -125,17 +132,17 @@ class WrittenPieces:
             while count:
                 piece, inside = divmod(offset, PIECE)
                 part = min(count, PIECE - inside)
-                self._hashes.pop(piece, None)
+                self.hashes.pop(piece, None)
                 self._writes[piece] = self._writes.get(piece, 0) + 1
                 self._written[piece] = self._written.get(piece, 0) + part
                 if self.early and self._written[piece] == PIECE:
                     due.append((piece, self._writes[piece]))
                 offset, count = offset + part, count - part
         for piece, writes in due:
-            digest = hash_piece(self._read, piece, self._buffer())
+            digest = hash_piece(self.read, piece, self._buffer())
             with self._lock:
                 if self._writes[piece] == writes:  # nothing was written meanwhile
-                    self._hashes[piece] = digest
+                    self.hashes[piece] = digest
 
     def _buffer(self) -> memoryview:
         try:
@@ -144,11 +151,20 @@ class WrittenPieces:
             buffer = self._own.buffer = memoryview(bytearray(_STEP))
         return buffer
 
+    def missing(self, size: int) -> list[int]:
+        """The pieces of the finished file that have no hash."""
+        self.hashes.pop(size // PIECE, None)  # which may have been cut
+        return [piece for piece in pieces_of(size) if piece not in self.hashes]
+
     def finish(self, size: int, threads: int | None = None) -> str:
         """The digest of the file, once it has its final content; pieces without a hash are hashed on all cores."""
-        numbers = range(-(-size // PIECE))
-        self._hashes.pop(size // PIECE, None)  # which may have been cut
-        missing = [piece for piece in numbers if piece not in self._hashes]
-        found = hash_pieces([(self._read, piece) for piece in missing], threads)
-        self._hashes.update(zip(missing, found, strict=True))
-        return digest_of(self._hashes[piece] for piece in numbers)
+        return finish_all([(self, size)], threads)[0]
+
+
+def finish_all(files: list[tuple[WrittenPieces, int]], threads: int | None = None) -> list[str]:
+    """The digests of files of these sizes, as `WrittenPieces.finish`; the pieces of all are hashed side by side."""
+    missing = [(written, piece) for written, size in files for piece in written.missing(size)]
+    found = hash_pieces([(written.read, piece) for written, piece in missing], threads)
+    for (written, piece), digest in zip(missing, found, strict=True):
+        written.hashes[piece] = digest
+    return [digest_of(written.hashes[piece] for piece in pieces_of(size)) for written, size in files]

@@ -6,17 +6,22 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 from ..errors import OutputError
-from ..io.digest import WrittenPieces
-from ..io.filesystem import sha256_of
+from ..io.digest import WrittenPieces, finish_all
 from .header import TensorInfo, encode_header
 from .rows import RowFile
 from .sharding import MOST, FileRecord, shard_name, sharding_metadata
 
 _OPEN = 64  # files at a time: systems allow a process a few hundred
-_HASHING = 4  # at a time
+
+
+class ShardSize(NamedTuple):
+    """Bytes of a shard, and the rows of the word table that it holds."""
+
+    bytes: int
+    rows: tuple[int, int] | None
 
 
 class ShardedRows(RowFile):
@@ -113,8 +118,8 @@ class ShardedRows(RowFile):
 
     def finish(
         self, count: int, key: str, dtype: str, metadata: dict[str, str], positions: dict[str, bytes | bytearray]
-    ) -> dict[str, FileRecord]:
-        """Write the headers, and a shard for the positions; sync all.
+    ) -> list[ShardSize]:
+        """Write the headers, and a shard for the positions.
 
         Args:
             count: V, the rows of the table.
@@ -123,14 +128,14 @@ class ShardedRows(RowFile):
             positions: key and bytes of each position table.
 
         Returns:
-            The record of each shard by its name.
+            The size of each shard, in order.
         """
-        sizes: list[tuple[int, tuple[int, int] | None]] = []  # bytes, and the rows of words
+        sizes: list[ShardSize] = []
         for shard, _, rows in list(self._places(0, count)) or [(0, self._base, 0)]:  # of no rows, too, the names stay
             size, first = rows * self._width, shard * self._each
             tensors = {key: TensorInfo(dtype, (rows, self.dim), 0, size)}
             self._put_header(shard, tensors, {**metadata, **sharding_metadata([key], first)}, size)
-            sizes.append((self._base + size, (first, first + rows)))
+            sizes.append(ShardSize(self._base + size, (first, first + rows)))
         if positions:
             shard, tensors, end = len(sizes), {}, 0
             for name, table in positions.items():
@@ -139,13 +144,21 @@ class ShardedRows(RowFile):
                 self._put_into(shard, table, self._base + end)
                 end += len(table)
             self._put_header(shard, tensors, {**metadata, **sharding_metadata(positions, 0)}, end)
-            sizes.append((self._base + end, None))
-        with ThreadPoolExecutor(_HASHING, "vec2emb-shards") as pool:
-            digests = list(pool.map(self._sync_and_hash, range(len(sizes))))
+            sizes.append(ShardSize(self._base + end, None))
+        return sizes
+
+    def records(self, sizes: list[ShardSize], threads: int | None) -> dict[str, FileRecord]:
+        """The record of each finished shard by its name."""
+        digests = finish_all([(self._written(shard), size.bytes) for shard, size in enumerate(sizes)], threads)
         return {
-            shard_name(number): FileRecord(size, digest, held)
-            for number, ((size, held), digest) in enumerate(zip(sizes, digests, strict=True), 1)
+            shard_name(number): FileRecord(size.bytes, digest, size.rows)
+            for number, (size, digest) in enumerate(zip(sizes, digests, strict=True), 1)
         }
+
+    def sync(self) -> None:
+        for shard in sorted(self._pieces_of):
+            with self._opened(shard) as descriptor:
+                os.fsync(descriptor)
 
     def _put_header(self, shard: int, tensors: dict[str, TensorInfo], metadata: dict[str, str], size: int) -> None:
         header = encode_header(tensors, metadata, align=self._base)
@@ -154,8 +167,3 @@ class ShardedRows(RowFile):
         self._put_into(shard, header, 0)
         with self._opened(shard) as descriptor:
             os.ftruncate(descriptor, self._base + size)
-
-    def _sync_and_hash(self, shard: int) -> str:
-        with self._opened(shard) as descriptor:
-            os.fsync(descriptor)
-            return sha256_of(descriptor)
