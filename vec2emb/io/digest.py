@@ -18,7 +18,7 @@ from contextlib import suppress
 from ..options.threads import worker_count
 
 PIECE = 8 << 20
-_STEP = 1 << 20  # bytes read at a time
+_STEP = 1 << 18  # bytes read at a time
 
 ReadInto = Callable[[memoryview, int], int]  # (buffer, offset) -> bytes read, 0 at the end
 
