@@ -212,7 +212,6 @@ def test_no_command_at_all(call: Call) -> None:
     [
         (["--pad", "<p>", "--no-pad"], "--pad and --no-pad exclude each other"),
         (["--no-unk", "--unk", "<u>"], "--unk and --no-unk exclude each other"),
-        (["--if-exists", "error", "--force"], "--if-exists and --force exclude each other"),
     ],
 )
 def test_options_that_make_another_meaningless(
@@ -271,7 +270,7 @@ def test_output_at_fault(call: Call, source: Path, tmp_path: Path) -> None:
     assert done.code == 1
     assert done.err.startswith(f"error[target-exists]: {out}: a bundle is there already")
     assert call("convert", source, "-o", out, "--if-exists", "keep").code == 0
-    assert call("convert", source, "-o", out, "--force").code == 0
+    assert call("convert", source, "-o", out, "--if-exists", "replace").code == 0
     done = call("convert", source, "-o", tmp_path)
     assert (done.code, done.err[:27]) == (1, "error[target-not-a-bundle]:")
 

@@ -145,7 +145,7 @@ def test_resize_a_checkpoint(tmp_path: Path) -> None:
 
 
 def test_show(bundle: Path) -> None:
-    vec2emb.attach_positions(bundle, "sinusoidal", 30, preset="fairseq")
+    vec2emb.attach_positions(bundle, "sinusoidal", 30, position_preset="fairseq")
     out = ok("positions", "show", bundle)
     assert out.startswith(
         "position_embeddings.weight: 31 x 50 float32, 30 positions from row 1 on\n  sinusoidal, as fairseq"
@@ -163,7 +163,7 @@ def test_help_stands_under_headings() -> None:
     for heading in ("Positions:", "Training:", "Output:"):
         assert f"\n{heading}\n" in text
     for command, headings in {
-        "attach": ("Positions:", "A sinusoidal table:", "A learned table:", "Names:", "Output:", "Machine:"),
+        "attach": ("Positions:", "Sinusoidal table:", "Learned table:", "Names:", "Output:", "Machine:"),
         "resize": ("Method:", "Checkpoint:", "Output:", "Machine:"),
         "show": ("Checkpoint:", "Machine:"),
     }.items():

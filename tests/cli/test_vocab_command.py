@@ -55,7 +55,7 @@ def test_targets_are_looked_at_first(corpus: Path, tmp_path: Path) -> None:
         ({"output": "no/v.txt"}, OutputError, "no/v.txt: there is no such folder to write in"),
         ({"output": "."}, OutputError, "this is a folder"),
         ({"output": "v.txt", "min_count": 0}, UsageError, "min_count cannot be so: expected a whole number from 1"),
-        ({"output": "v.txt", "if_exists": "keep"}, UsageError, "no such policy: expected error or replace"),
+        ({"output": "v.txt", "if_exists": "keep"}, UsageError, "if_exists cannot be so: expected error or replace"),
     ]
     for arguments, kind, text in cases:
         names = dict(arguments)

@@ -52,6 +52,12 @@ REFUSED: dict[str, tuple[str, int | None, list[str]]] = {
     "C03a": ("several-tables", None, ["glove.2d.txt", "glove.3d.txt"]),
     "C01a": ("compressed-data-cut", None, ["gzip data end in the middle"]),
     "C01b": ("compressed-data-corrupt", None, ["gzip data are corrupt"]),
+    "W01a": ("is-matrix", 1, ["rows of 4 numbers without words", "--dim 3"]),
+    "W02a": ("is-word-counts", 1, ["words with their counts", "--vocab"]),
+    "W02c": ("is-text-with-numbers", 1, ["lines of text that end in a number", "--dim 1"]),
+    "W03a": ("is-glued-value", 1, ["the first value is glued to the token"]),
+    "W04a": ("is-row-index", 1, ["tokens that begin with a row number"]),
+    "W05a": ("is-printed-array", 1, ["printed arrays"]),
 }
 
 # What loads: the warnings it must give, in order, and words that each must have.
@@ -89,6 +95,7 @@ LOADED: dict[str, list[tuple[str, str]]] = {
     "V03a": [],
     "V05a": [],
     "S01a": [],
+    "W01c": [],
 }
 # What the public cases leave open.
 TOKENS = {"T03c": ["the 0.5", "of", "and"], "C02d": ["the", "of", "and"]}
@@ -126,7 +133,7 @@ def source(id: str) -> Path:
 
 def test_every_case_is_accounted_for() -> None:
     lists = [set(REFUSED), set(LOADED), set(ELSEWHERE)]
-    assert sum(map(len, lists)) == len(set.union(*lists)) == len(CASES) == 72
+    assert sum(map(len, lists)) == len(set.union(*lists)) == len(CASES) == 79
     assert set.union(*lists) == set(CASES)
     assert {id for id in REFUSED if not CASES[id]["error"]} == set()
     assert {id for id in LOADED if CASES[id]["error"]} == {"C02d"}  # it accepts "3 rows" too

@@ -285,11 +285,14 @@ def test_only_the_new_rows_train(tmp_path: Path, dtype: str) -> None:
         ("none", "all", "all", None),
         ("all", ["x", "of"], "rows", "5:6 102:103"),
         ("all", [0, 103], "rows", "103:104"),
+        ("all", "frozen", "none", None),
     ],
 )
 def test_plans_of_training(tmp_path: Path, recorded: Any, asked: Any, train: str, ranges: Any) -> None:
-    vec2emb.convert(GLOVE, tmp_path / "old", limit=100, train_rows=recorded)
-    done, _ = extend(tmp_path / "old", tmp_path / "new", tokens=["x", "y"], missing="zeros", train_rows=asked)
+    before: dict[str, Any] = {"freeze": True} if recorded == "none" else {"train_rows": recorded}
+    vec2emb.convert(GLOVE, tmp_path / "old", limit=100, **before)
+    plan: dict[str, Any] = {"freeze": True} if asked == "frozen" else {"train_rows": asked}
+    done, _ = extend(tmp_path / "old", tmp_path / "new", tokens=["x", "y"], missing="zeros", **plan)
     config = config_of(tmp_path / "new")
     assert (config["train"], config["train_rows"], done.train) == (train, ranges, train)
     expected = {"all": 103, "none": 0}.get(train, len(Ranges.read(ranges or "", "", "")))

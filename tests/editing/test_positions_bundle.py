@@ -127,7 +127,7 @@ def test_the_same_options_give_the_same_bytes_and_the_record_gives_them_again(so
     second, _ = convert(source, "b", threads=3, **options)
     assert files(first) == files(second)
     assert vec2emb.verify(first, rebuild=source).ok
-    collected(lambda: vec2emb.attach_positions(first, "sinusoidal", 12, preset="fairseq", base=500.0))
+    collected(lambda: vec2emb.attach_positions(first, "sinusoidal", 12, position_preset="fairseq", base=500.0))
     collected(lambda: vec2emb.resize_positions(first, first, to=30, if_exists="replace"))
     verified, warned = collected(lambda: vec2emb.verify(first, rebuild=source))
     assert (verified.ok, warned) == (True, [])
@@ -309,7 +309,6 @@ def test_plans_of_rows_are_recorded_as_ranges(source: Path, tmp_path: Path) -> N
     vocab = ["x", "<pad>", *WORDS, "y", "z", "<unk>"]
     for plan, train, ranges in (
         ("all", "all", None),
-        ("none", "none", None),
         ("new", "new", "0:1 22:25"),
         (tmp_path / "list", "rows", "2:4 7:8"),
         (["w5", "w0"], "rows", "2:3 7:8"),
@@ -319,8 +318,8 @@ def test_plans_of_rows_are_recorded_as_ranges(source: Path, tmp_path: Path) -> N
     ):
         bundle, report = convert(source, if_exists="replace", vocab=vocab, train_rows=plan)
         assert (config(bundle)["train"], config(bundle)["train_rows"]) == (train, ranges)
-        expected = {"all": 24, "none": 0}.get(train, size_of(ranges))
-        assert (report.training_rows, report.frozen) == (expected, train == "none")
+        expected = 24 if train == "all" else size_of(ranges)
+        assert (report.training_rows, report.frozen) == (expected, False)
 
 
 @pytest.mark.parametrize("at", ["start", "end"])
@@ -335,10 +334,11 @@ def test_new_rows_are_found_wherever_they_stand(source: Path, at: str, case_fall
     assert vocab.decode(list(rows)) == ["<unk>", "<s>"]  # not w3, whose vector the file has
 
 
-def test_freeze_is_short_for_none(source: Path) -> None:
-    one, _ = convert(source, "a", freeze=True)
-    two, _ = convert(source, "b", train_rows="none")
-    assert files(one) == files(two)
+def test_a_frozen_table_is_recorded_as_one(source: Path) -> None:
+    bundle, report = convert(source, "a", freeze=True)
+    assert (config(bundle)["train"], config(bundle)["train_rows"]) == ("none", None)
+    assert (report.training_rows, report.frozen) == (0, True)
+    assert vec2emb.verify(bundle, rebuild=source).ok
 
 
 # Attached to what exists.

@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tarfile
+import tracemalloc
 import warnings
 import zipfile
 import zlib
@@ -29,6 +30,7 @@ from helpers import FIXTURES, run
 import vec2emb
 from vec2emb.errors import FormatError, InputError, MissingPackageError, SourceError, UsageError, Vec2embError
 from vec2emb.formats import ReadAs, why_not_meant
+from vec2emb.io.archives import choice
 from vec2emb.io.sources import open_source
 
 CASES = FIXTURES / "cases"
@@ -717,3 +719,60 @@ def test_corruption_behind_the_member_is_found() -> None:
         assert refusal(io.BytesIO(bytes(data)), **options).code == "compressed-data-corrupt"
     data[-8] ^= 1
     assert refusal(io.BytesIO(bytes(data[:-5000]))).code == "compressed-data-cut"
+
+
+# Small archives that would cost much.
+
+
+def overlapping(count: int) -> bytes:
+    """A zip archive whose directory lists the same member `count` times, under other names."""
+    whole = zipped([("a.txt", TWO * 5000)])
+    at = whole.rfind(b"PK\1\2")
+    end = whole.rfind(b"PK\5\6")
+    entry = whole[at:end]
+    name = entry.index(b"a.txt")
+    entries = b"".join(entry[:name] + f"{i:05}"[:5].encode() + entry[name + 5 :] for i in range(count))
+    record = bytearray(whole[end:])
+    struct.pack_into("<HHLL", record, 8, count, count, len(entries), at)
+    return whole[:at] + entries + bytes(record)
+
+
+def test_members_that_share_bytes_are_refused() -> None:
+    assert refusal(io.BytesIO(overlapping(1)), dim=9).code == "dim-mismatch"
+    error = refusal(io.BytesIO(overlapping(2)))
+    assert error.code == "archive-corrupt"
+    assert "members overlap" in str(error)
+
+
+def test_a_directory_of_many_members_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "many.zip"
+    path.write_bytes(overlapping(30_000))
+    assert path.stat().st_size < 2_000_000
+    tracemalloc.start()
+    try:
+        assert refusal(path).code == "too-many-members"
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("packed", [zipped, tarred], ids=["zip", "tar"])
+def test_members_that_are_searched_are_bounded(
+    packed: Callable[[Files], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [(f"{i}.txt", b"no vectors here\n") for i in range(30)]
+    monkeypatch.setattr(choice, "MOST_PROBED", 20)
+    error = refusal(io.BytesIO(packed([*files, ("v.txt", TWO)])))
+    assert (error.code, error.hint) == ("too-many-members", "name the table with --member")
+    assert len(vec2emb.read_vectors(io.BytesIO(packed([*files, ("v.txt", TWO)])), member="v.txt")) > 0
+    monkeypatch.setattr(choice, "MOST_PROBED", 100)
+    monkeypatch.setattr(choice, "MOST_READ", 100)
+    assert refusal(io.BytesIO(packed([*files, ("v.txt", TWO)]))).code == "too-many-members"
+
+
+@pytest.mark.parametrize("packed", [zipped, tarred], ids=["zip", "tar"])
+def test_errors_of_many_members_list_some(packed: Callable[[Files], bytes]) -> None:
+    error = refusal(io.BytesIO(packed([(f"{i}.txt", TWO) for i in range(30)])))
+    assert (error.code, error.found) == ("several-tables", "30 of 30 members")
+    assert str(error.hint).count("member=") == 20
+    assert str(error.hint).endswith(" and 10 more")

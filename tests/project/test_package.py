@@ -85,11 +85,11 @@ def test_the_command_and_the_function_have_the_same_defaults() -> None:
     """But for flags, which stand for a value of another option, and for what only one of the two has."""
     command = import_module("vec2emb.cli.convert").convert
     function = inspect.signature(vec2emb.convert).parameters
-    flags = {"extra", "no_pad", "no_unk", "force", "freeze_positions", "with_json", "quiet"}
+    flags = {"extra", "no_pad", "no_unk", "with_json", "quiet"}
     values = {
         name: value for name, value in command.make_context("convert", ["v.txt"]).params.items() if name not in flags
     }
-    assert function.keys() - values.keys() == {"train_positions", "progress"}
+    assert function.keys() - values.keys() == {"progress"}
     assert values.keys() <= function.keys()
     for name in values.keys() - {"source", "output"}:
         assert (values[name] or None) == (function[name].default or None), name

@@ -14,23 +14,24 @@ from vec2emb import errors
 from vec2emb.conversion import expectations
 from vec2emb.formats import other
 from vec2emb.formats.faults import CODES
+from vec2emb.options.commands import FUNCTIONS
 
 # Functions that make a code of their first argument, beside the classes and beside those that hand on a `code`.
 MAKERS: dict[str, Callable[[str], str]] = {
     "count": lambda name: f"{name}-range",
     "demand": lambda name: f"{name.replace('_', '-')}-range",
     "parse_size": lambda name: f"{name.replace('_', '-').lower()}-range",
-    "check_count": lambda name: f"{name}-range",
     "choice": lambda name: f"unknown-{name}",
     "stopped": lambda how: how,  # by a signal
 }
 
 
 def slugs() -> set[str]:
-    """What a file can be that is none of vectors: the slugs of `formats/other.py`, of its table and its functions."""
-    tree = ast.parse((ROOT / "vec2emb" / "formats" / "other.py").read_text(encoding="utf-8"))
-    found = {slug for _, slug, _, _ in other._MAGIC}
-    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+    """What a file can be that holds no vectors: the slugs of `formats/other.py` and `formats/lookalikes.py`."""
+    formats = ROOT / "vec2emb" / "formats"
+    trees = [ast.parse((formats / name).read_text(encoding="utf-8")) for name in ("other.py", "lookalikes.py")]
+    found = {slug for _, slug, _, _ in other._MAGIC} | {other.PRINTED_ARRAY[0]}
+    for function in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         for node in ast.walk(function):
             if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
                 found |= strings(node.value.elts[0], function) or set()
@@ -43,8 +44,10 @@ COMPOSED = {
     "f'expected-{key}'": lambda: {f"expected-{key}" for key in expectations._KEYS},
     "f'binary-{dtype}'": lambda: {"binary-float16", "binary-float64"},
     "f\"{name.replace('_', '-')}-range\"": lambda: {"min-count-range", "max-size-range"},  # corpus.counts
-    "name.replace('_', '-')": lambda: {"specials", "if-exists"},  # exporting
     "CODES[Fault(fault)]": lambda: set(CODES.values()),
+    "own_code": lambda: (
+        {"argument-type"} | {option.code for options in FUNCTIONS.values() for option in options if option.code}
+    ),  # definition
     "error.code": lambda: set[str](),  # of an error that is there already
     "first.code": lambda: set[str](),
 }
@@ -107,7 +110,7 @@ def _read_module(path: Path, found: dict[str, set[str]], unclear: list[str]) -> 
         {kind.__name__ for kind in kinds()} | {"Vec2embWarning"} | ({"cls"} if path.name == "errors.py" else set())
     )
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    handing = {"check_choice"} | {function.name for function in functions if _hands_on(function, classes)}
+    handing = {function.name for function in functions if _hands_on(function, classes)}
     owner = {id(inner): function for function in functions for inner in ast.walk(function)}  # the innermost comes last
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not node.args:

@@ -12,7 +12,8 @@ from ..errors import InputError, UsageError
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
 from ..io.urls import is_url, label_of
-from ..options.signatures import typed
+from ..options.commands import AUDIT
+from ..options.definition import check
 from .gates import Gate, checked, parse_gates
 from .outcome import Audit
 from .results import SCHEMA, SCHEMA_VERSION, Corpus, InputFile, Source
@@ -26,7 +27,6 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 Bounds = Mapping[str, float] | Iterable[str]
 
 
-@typed
 def audit(
     *sources: SourceLike,
     corpus: Paths | None = None,
@@ -43,9 +43,9 @@ def audit(
     dim: int | None = None,
     limit: int | None = None,
     encoding: str = "utf-8",
-    encoding_errors: str = "error",
     binary_dtype: str | None = None,
     byte_order: str | None = None,
+    encoding_errors: str = "error",
     threads: int | None = None,
     progress: ProgressLike = False,
 ) -> Audit:
@@ -61,8 +61,7 @@ def audit(
         examples: for each of the most frequent missing words, how many lines of the corpus to show.
         min, max: bounds of figures: {"coverage.tokens": 0.95}, or ["coverage.tokens=0.95"]. Each source must keep each.
         member, allow_pickle, format, dim, limit, encoding, encoding_errors, binary_dtype, byte_order: of sources, as
-            for `vec2emb.convert`; they go for each, and `encoding_errors` for the corpus, too.
-            `vec2emb.convert`; they go for each source, and `encoding_errors` for the corpus, too.
+            for `vec2emb.convert`; they apply to each, and `encoding_errors` to the corpus, too.
         threads: workers; one a core by default.
         progress: True for the usual display, or a function of (bytes done, bytes in all).
 
@@ -74,6 +73,7 @@ def audit(
         UsageError: arguments contradict each other, or a gate names no figure.
         MissingPackageError: a package of the extra `corpus` is needed and not there.
     """
+    given = check(AUDIT, locals())
     if not sources:
         raise UsageError("no-source", "there is nothing to audit", hint="name a file of vectors or a bundle")
     if corpus is not None and counts is not None:
@@ -82,10 +82,7 @@ def audit(
         raise UsageError("examples-alone", "only a corpus has lines to show", hint="add --corpus FILES")
     gates = [*parse_gates("min", min), *parse_gates("max", max)]
     _check_gates(gates, corpus is not None or counts is not None)
-    options = ReadOptions(
-        format, dim, limit, "skip", "keep", False, "float32",
-        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, allow_pickle=allow_pickle,
-    )  # fmt: skip
+    options = ReadOptions.of(given, bad_rows="skip", nonfinite="keep")
     _check_sources(sources, options, corpus is not None)
     streamed = [_stream(source, options) for source in sources]
     counted, facts = _count(corpus, counts, tokenizer, lowercase, field, encoding_errors, threads, progress)

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import OutputError, UsageError, shown
 from ..io.atomic import AtomicOutput
 from ..io.filesystem import adopt, are_same, writing
-from ..options.choices import IF_EXISTS, check_choice
+from ..options.output import IF_BUNDLE_EXISTS
 from ..safetensors_files.sharding import is_shard_name, shards_of
 
 MODEL, VOCAB, CONFIG = "model.safetensors", "vocab.txt", "vec2emb.json"
@@ -89,7 +89,7 @@ class Target:
             UsageError: `if_exists` is none of `error`, `replace`, `keep`.
             OutputError: a bundle stands there and may not be replaced, or something else does.
         """
-        check_choice("if-exists", if_exists, IF_EXISTS)
+        IF_BUNDLE_EXISTS.check(if_exists)
         self._check_place()
         if self.is_free():
             return

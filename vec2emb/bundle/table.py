@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BundleError, InputError, UsageError, shown
-from ..options.signatures import typed
+from ..options.commands import LOAD, SAVE
+from ..options.definition import check
 from ..safetensors_files.dtypes import FLOATS, widen_bfloat16
 from ..safetensors_files.header import PIECE
 from ..words.vocabulary import Vocabulary
@@ -352,7 +353,6 @@ def _widened(stored: NDArray[Any], dtype: str) -> NDArray[np.float32]:
     return table  # type: ignore[no-any-return]
 
 
-@typed
 def load(bundle: str | os.PathLike[str], *, lazy: bool = False) -> Table:
     """Open a bundle: its vocabulary is indexed, its vectors are mapped and read only where they are used.
 
@@ -367,11 +367,11 @@ def load(bundle: str | os.PathLike[str], *, lazy: bool = False) -> Table:
         BundleError: its files are damaged or do not belong together.
         TryAgainError: the network fails.
     """
+    check(LOAD, locals())
     opened = Bundle(bundle)
     return Table.mapped(opened, None if lazy else open_vocabulary(opened))
 
 
-@typed
 def save(
     path: str | os.PathLike[str],
     tokens: Iterable[str],
@@ -400,6 +400,7 @@ def save(
         InputError: tokens and vectors differ in number, or values are not finite or out of range.
         OutputError: the target exists or cannot be written.
     """
+    check(SAVE, locals())
     if isinstance(tokens, Vocabulary) and pad_token is None and unk_token is None:
         vocab = tokens
     else:

@@ -14,7 +14,7 @@ from ..errors import UsageError, VocabularyError, shown
 from ..words.word_list import WordList, read_words
 from .ranges import Ranges
 
-PLANS = ("all", "none", "new")
+PLANS = ("all", "new")
 
 TrainLike = str | os.PathLike[str] | Iterable[int] | Iterable[str]
 
@@ -31,7 +31,7 @@ class TrainRows(NamedTuple):
         """The plan that is asked for; None if nothing is.
 
         Args:
-            train_rows: `all`, `none`, `new`, a file of words, words, or ids.
+            train_rows: `all`, `new`, a file of words, words, or ids.
             freeze: short for `none` and `all`.
 
         Raises:
@@ -50,6 +50,8 @@ class TrainRows(NamedTuple):
 
     @classmethod
     def _parse(cls, train_rows: TrainLike) -> TrainRows:
+        if isinstance(train_rows, str) and train_rows == "none":
+            raise UsageError("option-replaced", "no row trains if the table is frozen", hint="use --freeze")
         if isinstance(train_rows, str | os.PathLike):
             return cls(str(train_rows)) if train_rows in PLANS else cls("rows", read_words(train_rows))
         # An array or a tensor gives Python's own numbers so.
@@ -61,7 +63,7 @@ class TrainRows(NamedTuple):
         except TypeError:
             raise UsageError(
                 "train-rows", "this is no plan of rows to train",
-                expected="all, none, new, a file of words, words, or ids", found=shown(repr(named)),
+                expected="all, new, a file of words, words, or ids", found=shown(repr(named)),
             ) from None  # fmt: skip
 
     def ranges(

@@ -17,7 +17,8 @@ from ..io.digest import file_digest
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
 from ..io.urls import is_url, label_of, plain
-from ..options.signatures import typed
+from ..options.commands import INSPECT
+from ..options.definition import check
 from ..safetensors_files.header import TensorInfo, pieces, read_header
 
 SHOWN_TOKENS = 10
@@ -82,11 +83,11 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-@typed
 def inspect(
     path: SourceLike,
     *,
     member: str | None = None,
+    sha256: str | None = None,
     allow_pickle: bool = False,
     format: str = "auto",
     dim: int | None = None,
@@ -94,7 +95,6 @@ def inspect(
     encoding_errors: str = "error",
     binary_dtype: str | None = None,
     byte_order: str | None = None,
-    sha256: str | None = None,
     count: bool = False,
     progress: ProgressLike = False,
 ) -> Inspection:
@@ -114,10 +114,8 @@ def inspect(
         CheckError: it has not the SHA-256 that was given.
         TryAgainError: the network fails.
     """
-    options = ReadOptions(
-        format, dim, None, "error", "keep", False, "float32",
-        encoding, encoding_errors, binary_dtype, byte_order, None, progress, member, sha256, allow_pickle,
-    )  # fmt: skip
+    given = check(INSPECT, locals())
+    options = ReadOptions.of(given, nonfinite="keep")
     if isinstance(path, str | os.PathLike):
         label = plain(os.fspath(path))
         if is_bundle(label):

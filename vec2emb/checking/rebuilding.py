@@ -90,7 +90,9 @@ def _arguments(opened: Bundle, vocab: Vocabulary, found: Verification) -> dict[s
         arguments["vocab"] = WordList(words, replay.vocab.name, corpus=replay.vocab.corpus)
     if replay.only is not None:
         arguments["only"] = WordList(_kept_words(manifest, vocab), replay.only.name)
-    if arguments.get("train_rows") == "rows" and manifest.training.rows is not None:
+    if arguments.get("train_rows") == "none":
+        arguments |= {"train_rows": None, "freeze": True}
+    elif arguments.get("train_rows") == "rows" and manifest.training.rows is not None:
         arguments["train_rows"] = list(manifest.training.rows.rows())
     return arguments
 

@@ -15,21 +15,21 @@ from ..io.filesystem import size_and_sha256
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
 from ..io.urls import is_url, label_of, plain
-from ..options.signatures import typed
+from ..options.commands import VERIFY
+from ..options.definition import check
 from ..words.vocabulary import Vocabulary
 from .result import Verification
 
 _NO_FILE = ("not-found", "not-a-bundle", "is-a-folder", "cannot-open", "read-failed")
 
 
-@typed
 def verify(
     bundle: str | os.PathLike[str],
     source: SourceLike | None = None,
     rebuild: str | os.PathLike[str] | None = None,
     *,
-    sha256: bool = False,
     allow_pickle: bool = False,
+    sha256: bool = False,
     threads: int | None = None,
     progress: ProgressLike = False,
 ) -> Verification:
@@ -54,6 +54,7 @@ def verify(
         InputError: there is no bundle or no source.
         UsageError: `rebuild` of a bundle that was not made by `convert`.
     """
+    check(VERIFY, locals())
     label = plain(os.fsdecode(bundle))
     if is_url(label):  # what is there now, not what was downloaded once
         from ..bundle.download import downloaded

@@ -7,10 +7,9 @@ from typing import Any
 import click
 
 from ..errors import UsageError
-from ..options.choices import ENCODING_ERRORS, FORMATS
-from .output import HeadedCommand, emit, option, reading_options, say, tell, warnings_said
-
-INPUT, CORPUS, GATES, OUTPUT, MACHINE = "Input", "Corpus", "Gates", "Output", "Machine"
+from ..options.commands import AUDIT, SCHEMA
+from .options import HeadedCommand, eager, options_of
+from .output import emit, say, tell, warnings_said
 
 
 def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -30,38 +29,10 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     "  vec2emb audit glove-50d --counts counts.parquet --min coverage.tokens=0.95 --max health.duplicates=0",
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@option(INPUT, "--member", metavar="NAME", help="Of an archive, the member to read.")
-@reading_options(INPUT, "allow-pickle")
-@option(INPUT, "--format", type=click.Choice(FORMATS), default="auto",
-        show_default=True, help="What a file of vectors is.")  # fmt: skip
-@reading_options(INPUT, "dim", "limit", "encoding")
-@option(INPUT, "--encoding-errors", type=click.Choice(list(ENCODING_ERRORS)), default="error",
-        show_default=True, help="What to do at a token, of SOURCE or corpus, that is not in the encoding.")  # fmt: skip
-@option(CORPUS, "--corpus", multiple=True, metavar="PATH",
-        help="A file, folder or quoted pattern of text whose words are looked up; may be repeated.")  # fmt: skip
-@option(CORPUS, "--counts", metavar="FILE", help="Instead of it, counts that `vec2emb vocab --save-counts` wrote.")
-@option(CORPUS, "--tokenizer", metavar="NAME", default="whitespace", show_default=True,
-        help="How the corpus is cut: whitespace, bert, regex:PATTERN or hf:FILE.")  # fmt: skip
-@option(CORPUS, "--lowercase", is_flag=True, help="Lower-case the corpus.")
-@option(CORPUS, "--field", metavar="NAME", help="Field or column that holds the text.  [default: text]")
-@option(CORPUS, "--examples", type=click.IntRange(0), default=0, metavar="N",
-        help="Show N lines of the corpus for each of the most frequent missing words.")  # fmt: skip
-@option(GATES, "--min", "min_", multiple=True, metavar="PATH=NUMBER",
-        help="The least that a figure of the JSON may be, such as coverage.tokens=0.95; may be repeated.")  # fmt: skip
-@option(GATES, "--max", "max_", multiple=True, metavar="PATH=NUMBER",
-        help="The most, such as health.duplicates=0; may be repeated.")  # fmt: skip
-@option(OUTPUT, "--html", metavar="FILE", help="Write a page that needs nothing but a browser.")
-@option(OUTPUT, "--missing-words", metavar="FILE", help="Write all missing words: token, count, best remedy (TSV).")
-@option(OUTPUT, "--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema,
-        help="Print the JSON Schema of --json.")  # fmt: skip
-@option(MACHINE, "--threads", type=int, metavar="N", help="Workers.  [default: one a core]")
-@option(MACHINE, "--json", "with_json", is_flag=True, help="Print all figures as one line of JSON.")
-@option(MACHINE, "--quiet", is_flag=True, help="Neither progress nor page.")
+@options_of(AUDIT)
+@eager(SCHEMA, _print_schema)
 def audit(
     sources: tuple[str, ...],
-    corpus: tuple[str, ...],
-    min_: tuple[str, ...],
-    max_: tuple[str, ...],
     html: str | None,
     missing_words: str | None,
     with_json: bool,
@@ -76,10 +47,10 @@ def audit(
     from ..auditing.auditor import audit as run
     from ..auditing.writing import write_page, write_words
 
-    if missing_words is not None and not corpus and options["counts"] is None:
+    if missing_words is not None and options["corpus"] is None and options["counts"] is None:
         raise UsageError("missing-words-alone", "no word can be missing", hint="add --corpus FILES or --counts FILE")
     with warnings_said():
-        found = run(*sources, corpus=corpus or None, min=min_, max=max_, progress=not quiet, **options)
+        found = run(*sources, progress=not quiet, **options)
     if missing_words is not None:
         write_words(found, missing_words)
     if html is not None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
-from .output import HeadedCommand, emit, option, tell, warnings_said
+from ..options.commands import EVALUATE
+from .options import HeadedCommand, options_of
+from .output import emit, tell, warnings_said
 
 
 @click.command(
@@ -14,12 +16,7 @@ from .output import HeadedCommand, emit, option, tell, warnings_said
     "  vec2emb evaluate glove-50d --set questions-words --restrict 30000",
 )
 @click.argument("bundle")
-@option("Input", "--set", "sets", multiple=True, metavar="NAME", default=["wordsim353", "simlex999"],
-        show_default=True,
-        help="wordsim353, simlex999, questions-words (minutes), or a file of that form; may be repeated.")  # fmt: skip
-@option("Input", "--restrict", type=click.IntRange(1), default=300_000, show_default=True, metavar="N",
-        help="Only the first N tokens take part.")  # fmt: skip
-@option("Machine", "--json", "with_json", is_flag=True, help="Print the scores as one line of JSON.")
+@options_of(EVALUATE)
 def evaluate(bundle: str, sets: tuple[str, ...], restrict: int, with_json: bool) -> None:
     """Score BUNDLE through gensim's own evaluation; its package holds the sets.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
-from .output import HeadedCommand, emit, option, tell, token, warnings_said
+from ..options.commands import EXPLAIN
+from .options import HeadedCommand, options_of, token
+from .output import emit, tell, warnings_said
 
 
 @click.command(
@@ -15,7 +17,7 @@ from .output import HeadedCommand, emit, option, tell, token, warnings_said
 )
 @click.argument("bundle")
 @click.argument("words", nargs=-1, required=True, metavar="WORD...")
-@option("Machine", "--json", "with_json", is_flag=True, help="Print what was found as one line of JSON.")
+@options_of(EXPLAIN)
 def explain(bundle: str, words: tuple[str, ...], with_json: bool) -> None:
     """Say for each WORD which row of BUNDLE it has and where that comes from.
 

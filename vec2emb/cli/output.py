@@ -1,24 +1,19 @@
-"""What the commands share: options under headings, errors and warnings as people and programs read them."""
+"""What the commands print: results, errors and warnings, as people and programs read them."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 import click
-from click.core import ParameterSource
 
-from ..errors import UsageError, Vec2embError, Vec2embWarning
-from ..options.choices import BAD_ROWS, BINARY_DTYPES, BYTE_ORDERS, ENCODING_ERRORS, NONFINITE
+from ..errors import Vec2embError, Vec2embWarning
 
 INTERRUPTED, TERMINATED = 130, 143
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Terminated(BaseException):
@@ -33,103 +28,6 @@ def on_sigterm() -> None:
 
     with contextlib.suppress(ValueError):  # not in the main thread: somebody else's business
         signal.signal(signal.SIGTERM, stop)
-
-
-FILES = ("SOURCE", "SOURCE...", "CORPUS...", "BUNDLE", "CHECKPOINT", "PATH", "FILE", "OUT", "FOLDER")
-
-
-class HeadedCommand(click.Command):
-    """A command whose options stand under headings, and whose files a shell completes."""
-
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        for parameter in self.params:
-            named = parameter.metavar or (parameter.name or "").upper()
-            if parameter.type is click.STRING and named in FILES:
-                parameter.type = click.Path()  # text as before, but of a file
-
-    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        headings: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(context):
-            record = parameter.get_help_record(context)
-            if record is not None and isinstance(parameter, click.Option):
-                headings.setdefault(getattr(parameter, "heading", "Machine"), []).append(record)
-        for heading, records in headings.items():
-            with formatter.section(heading):
-                formatter.write_dl(records)
-
-    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        if self.epilog:
-            # As it stands: a command that is wrapped can not be copied.
-            formatter.write(f"\n{self.epilog}\n")
-
-
-class _HeadedOption(click.Option):
-    def __init__(self, *args: Any, heading: str, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.heading = heading
-
-
-def option(heading: str, *names: str, **settings: Any) -> Callable[[F], F]:
-    """`click.option` under a heading."""
-    return click.option(*names, cls=_HeadedOption, heading=heading, **settings)
-
-
-# As every command that reads a file of vectors has them.
-_READING: dict[str, dict[str, Any]] = {
-    "allow-pickle": {
-        "is_flag": True, "help": "Open a .kv or .model of gensim: a pickle, which can run any code.",
-    },
-    "dim": {"type": int, "metavar": "N", "help": "Values a row, where no header says so."},
-    "limit": {"type": int, "metavar": "N", "help": "Read the first N rows only."},
-    "encoding": {"metavar": "NAME", "default": "utf-8", "show_default": True, "help": "Encoding of the tokens."},
-    "encoding-errors": {
-        "type": click.Choice(list(ENCODING_ERRORS)), "default": "error", "show_default": True,
-        "help": "What to do at a token that is not in the encoding.",
-    },
-    "binary-dtype": {
-        "type": click.Choice(BINARY_DTYPES),
-        "help": "Type of the values of Word2Vec binary.  [default: float32, checked]",
-    },
-    "byte-order": {"type": click.Choice(BYTE_ORDERS), "help": "Of the same.  [default: little, checked]"},
-    "bad-rows": {
-        "type": click.Choice(BAD_ROWS), "default": "error", "show_default": True,
-        "help": "What to do at a faulty row.",
-    },
-    "nonfinite": {
-        "type": click.Choice(NONFINITE), "default": "error", "show_default": True,
-        "help": "What to do at nan and inf.",
-    },
-}  # fmt: skip
-
-
-def reading_options(heading: str, *names: str) -> Callable[[F], F]:
-    """Options that say how a file of vectors is read, under a heading, in the order of their names."""
-
-    def decorate(command: F) -> F:
-        for name in reversed(names):
-            command = option(heading, f"--{name}", **_READING[name])(command)
-        return command
-
-    return decorate
-
-
-def refuse_both(name: str, flag: str) -> None:
-    """Refuse an option beside the flag that makes it meaningless.
-
-    Raises:
-        UsageError: both were given.
-    """
-    context = click.get_current_context()
-    given = [context.get_parameter_source(one) is ParameterSource.COMMANDLINE for one in (name, flag)]
-    if all(given):
-        one, other = (f"--{part.replace('_', '-')}" for part in (name, flag))
-        raise UsageError("options-exclude", f"{one} and {other} exclude each other", hint="leave one of the two out")
-
-
-def token(text: str) -> str:
-    """A token from the command line, which is in UTF-8 whatever encoding the system expects there."""
-    return os.fsencode(text).decode("utf-8", "surrogateescape")
 
 
 def emit(value: dict[str, Any]) -> None:

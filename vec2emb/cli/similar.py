@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
-from .output import HeadedCommand, emit, option, tell, token, warnings_said
+from ..options.commands import SIMILAR
+from .options import HeadedCommand, options_of, token
+from .output import emit, tell, warnings_said
 
 
 @click.command(
@@ -15,9 +17,7 @@ from .output import HeadedCommand, emit, option, tell, token, warnings_said
 )
 @click.argument("bundle")
 @click.argument("words", nargs=-1, required=True, metavar="WORD...")
-@option("Output", "--top", type=click.IntRange(1), default=10, show_default=True, metavar="N",
-        help="How many neighbours of each.")  # fmt: skip
-@option("Machine", "--json", "with_json", is_flag=True, help="Print them as one line of JSON.")
+@options_of(SIMILAR)
 def similar(bundle: str, words: tuple[str, ...], top: int, with_json: bool) -> None:
     """List for each WORD the tokens of BUNDLE whose vectors point the same way, by cosine.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
-from .output import HeadedCommand, emit, option, reading_options, tell, warnings_said
+from ..options.commands import VERIFY
+from .options import HeadedCommand, options_of
+from .output import emit, tell, warnings_said
 
 
 @click.command(
@@ -13,13 +15,7 @@ from .output import HeadedCommand, emit, option, reading_options, tell, warnings
     epilog="Example:\n  vec2emb verify glove-50d\n  vec2emb verify glove-50d --rebuild glove.6B.50d.txt",
 )
 @click.argument("bundle")
-@option("Input", "--source", metavar="FILE", help="Compare each row with what its word has in FILE.")
-@option("Input", "--rebuild", metavar="FILE", help="Convert FILE again with the recorded options, and compare bytes.")
-@reading_options("Input", "allow-pickle")
-@option("Output", "--sha256", is_flag=True, help="Also print the SHA-256 of each file, as sha256sum does.")
-@option("Machine", "--threads", type=int, metavar="N", help="Workers.  [default: one a core]")
-@option("Machine", "--json", "with_json", is_flag=True, help="Print the checks as one line of JSON.")
-@option("Machine", "--quiet", is_flag=True, help="No progress.")
+@options_of(VERIFY)
 def verify(
     bundle: str, source: str | None, rebuild: str | None, allow_pickle: bool, sha256: bool, threads: int | None,
     with_json: bool, quiet: bool,

@@ -14,13 +14,14 @@ from ..errors import UsageError
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
 from ..io.urls import without_secrets
-from ..options.signatures import typed
+from ..options.conversion import CONVERT
+from ..options.definition import check
 from ..options.sizes import parse_size
 from ..positions.plan import PositionPlan
 from ..words.special_tokens import SpecialLike
 from ..words.word_list import WordsLike
 from .expectations import Expectations, ExpectLike
-from .planning import Plan, check_missing
+from .planning import Plan, WordOptions, check_missing
 from .reading_pass import ReadOptions
 from .report import Report
 from .run import Conversion
@@ -29,10 +30,9 @@ if TYPE_CHECKING:
     from ..corpus.words import CorpusLike
 
 
-@typed
 def convert(
     source: SourceLike,
-    output: str | os.PathLike[str] | None,
+    output: str | os.PathLike[str] | None = None,
     *,
     member: str | None = None,
     sha256: str | None = None,
@@ -64,8 +64,6 @@ def convert(
     specials: Iterable[SpecialLike] = (),
     specials_at: str = "start",
     seed: int = 0,
-    dtype: str = "float32",
-    shard_size: int | str | None = None,
     positions: str = "none",
     max_positions: int | None = None,
     position_preset: str | None = None,
@@ -73,6 +71,8 @@ def convert(
     scale: ScaleLike = "none",
     train_rows: TrainLike | None = None,
     freeze: bool = False,
+    dtype: str = "float32",
+    shard_size: int | str | None = None,
     key_style: str = "plain",
     word_key: str | None = None,
     position_key: str | None = None,
@@ -149,9 +149,9 @@ def convert(
         scale: what words are to be multiplied by before positions are added, recorded and applied by the module:
             `none`, `sqrt-dim`, `unit-rms` (their mean square becomes 1), `match-positions` (as long as these), or a
             number.
-        train_rows: the rows that are to train, recorded and applied by the module: `all`, `none`, `new` (special tokens
+        train_rows: the rows that are to train, recorded and applied by the module: `all`, `new` (special tokens
             that were set, and missing words), a file of words, words, or ids. The padding row never trains.
-        freeze: short for `train_rows="none"`.
+        freeze: record that no row trains.
         key_style: whose names the tensors have: `plain`, `bert`, `roberta`, `gpt2`, `bart`, `fairseq` or `clip`. It
             also says how many rows of the position table stand in front of the first position, and for what.
         word_key, position_key: other names for the two.
@@ -180,12 +180,9 @@ def convert(
         CheckError: the source or what came out is not what was expected.
         TryAgainError: the network fails, or another run is writing there.
     """
+    given = check(CONVERT, locals())
     begun = time.monotonic()
-    read = ReadOptions(
-        format, dim, limit, bad_rows, nonfinite, unit_norm, dtype,
-        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, sha256, allow_pickle,
-    )  # fmt: skip
-    read.policy()  # refuses what cannot be, before anything is read
+    read = ReadOptions.of(given)
     if corpus is not None:
         from ..corpus.words import refuse_early, words_of
 
@@ -193,19 +190,12 @@ def convert(
             raise UsageError("two-word-lists", "rows follow a corpus, a vocabulary, or a list of words to keep")
         refuse_early(None if dry_run else output, if_exists)
         specials = list(specials)
-        vocab = words_of(
-            corpus, specials, pad=pad, unk=unk, tokenizer=tokenizer, lowercase=lowercase, field=field,
-            min_count=min_count, max_size=max_size, threads=threads, progress=progress,
-        )  # fmt: skip
+        given["specials"] = specials
+        given["vocab"] = vocab = words_of(corpus, given)
     elif (tokenizer, field, min_count, max_size) != ("whitespace", None, 1, None):
         raise UsageError("corpus-missing", "only a corpus is counted", hint="add corpus= or --corpus PATH")
-    plan = Plan(
-        pad, unk, unk_init, specials, specials_at, vocab, only, case_fallback, lowercase, duplicates,
-        note_events=row_report is not None,
-    )  # fmt: skip
+    plan = Plan(WordOptions.of(given), note_events=row_report is not None)
     check_missing(missing, given=vocab is not None)
-    if type(seed) is not int:
-        raise UsageError("seed-range", "seed cannot be so", expected="a whole number", found=repr(seed))
     shard_bytes = None if shard_size is None else parse_size("shard_size", shard_size)
     position_plan = PositionPlan.asked(positions, max_positions, position_preset, train_positions, seed)
     model = ModelPlan.parse(position_plan, scale, key_style, word_key, position_key, tied_head)
@@ -223,7 +213,7 @@ def convert(
     if dry_run:
         report = conversion.dry_run(source)
     elif output is None:
-        raise UsageError("output-missing", "where to?", expected="a folder or NAME.safetensors")
+        raise UsageError("output-missing", "no output given", hint="name a folder or NAME.safetensors")
     else:
         report = conversion.execute(source, target_of(output), if_exists, row_report)
     report.seconds = time.monotonic() - begun

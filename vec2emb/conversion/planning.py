@@ -1,13 +1,13 @@
 """Which rows a conversion is to have: its options, turned into a selection."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._kernel import TokenIndex
 from ..errors import UsageError, VocabularyError, shown
-from ..options.choices import MISSING, check_choice
+from ..options.definition import pick
 from ..words.special_tokens import Special, SpecialLike, arrange
 from ..words.word_list import WordList, WordsLike, read_words
 from .selection import Rules, Selection
@@ -16,55 +16,62 @@ if TYPE_CHECKING:
     from ..bundle.manifest import Scalar
 
 
+class WordOptions(NamedTuple):
+    """Which rows there are to be; every field has the meaning of `convert`'s argument of that name."""
+
+    pad: str | None = "<pad>"
+    unk: str | None = "<unk>"
+    unk_init: str | None = None
+    specials: Iterable[SpecialLike] = ()
+    specials_at: str = "start"
+    vocab: WordsLike | None = None
+    only: WordsLike | None = None
+    case_fallback: bool = False
+    lowercase: bool = False
+    duplicates: str = "first"
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "WordOptions":
+        """The options among the arguments of a function, which has checked them."""
+        return cls(**pick(cls._fields, given))
+
+
 class Plan:
-    """The rows that are wanted; the arguments are those of `convert`.
+    """The rows that are wanted.
 
     Attributes:
         specials: the special tokens in their order.
 
     Raises:
-        UsageError: options that exclude each other, or policies that do not exist.
+        UsageError: options exclude each other.
         VocabularyError: a list of words is damaged.
     """
 
-    def __init__(
-        self,
-        pad: str | None,
-        unk: str | None,
-        unk_init: str | None,
-        specials: Iterable[SpecialLike],
-        specials_at: str,
-        vocab: WordsLike | None,
-        only: WordsLike | None,
-        case_fallback: bool,
-        lowercase: bool,
-        duplicates: str,
-        note_events: bool = False,
-    ) -> None:
+    def __init__(self, options: WordOptions, note_events: bool = False) -> None:
+        vocab, only, pad, unk = options.vocab, options.only, options.pad, options.unk
         if vocab is not None and only is not None:
             raise UsageError("vocab-and-only", "rows follow a vocabulary, or a list of words to keep, not both")
-        if case_fallback and vocab is None and only is None:
+        if options.case_fallback and vocab is None and only is None:
             raise UsageError(
                 "case-fallback-alone",
                 "only words that are asked for can fall back to another spelling",
                 hint="add --vocab FILE or --only FILE, or use --lowercase",
             )
-        if case_fallback and lowercase:
+        if options.case_fallback and options.lowercase:
             raise UsageError("two-case-policies", "--case-fallback and --lowercase exclude each other")
-        self.rules = Rules(duplicates, lowercase, note_events).check()
+        self.rules = Rules(options.duplicates, options.lowercase, note_events)
         self.words = None if vocab is None else read_words(vocab)
         self.only = None if only is None else read_words(only)
         if self.words is not None:
             pad, unk = _own_name(pad, "<pad>", self.words, "pad"), _own_name(unk, "<unk>", self.words, "unk")
-        self._named = specials if isinstance(specials, str) else list(specials)  # `arrange` refuses the former
-        self.specials: list[Special] = arrange(pad, unk, unk_init, self._named)
-        if lowercase:
+        given = options.specials
+        self._named = given if isinstance(given, str) else list(given)  # `arrange` refuses the former
+        self.specials: list[Special] = arrange(pad, unk, options.unk_init, self._named)
+        if options.lowercase:
             _refuse_capitals(self.words or self.only, {special.token for special in self.specials})
-        self._case_fallback = case_fallback
-        self._at = specials_at
-        self._recorded = {"pad": pad, "unk": unk, "unk_init": unk_init}
-        if specials_at not in ("start", "end"):
-            raise UsageError("specials-at", "no such place", expected="start or end", found=repr(specials_at))
+        self._case_fallback = options.case_fallback
+        self._at = options.specials_at
+        self._recorded = {"pad": pad, "unk": unk, "unk_init": options.unk_init}
 
     def adopt(self, pad: str | None, unk: str | None) -> None:
         """Take the padding and unknown token that a source names itself, where the usual ones were asked for."""
@@ -109,7 +116,7 @@ class Plan:
         rows = {special.token for special in self.specials}
         return [word.encode() for word in dict.fromkeys(named) if word not in rows and word not in words.vocab.tokens]
 
-    def recorded(self) -> dict[str, Scalar]:
+    def recorded(self) -> "dict[str, Scalar]":
         """The options under the names of a replay record."""
         return {
             **self._recorded,
@@ -121,8 +128,7 @@ class Plan:
 
 
 def check_missing(missing: str, given: bool) -> None:
-    """Refuse a policy for missing words that does not exist, or that has nothing to do."""
-    check_choice("missing-policy", missing, MISSING)
+    """Refuse a policy for missing words that has nothing to do."""
     if missing != "normal" and not given:
         raise UsageError("missing-alone", "only words of a vocabulary can be missing", hint="add --vocab FILE")
 

@@ -12,7 +12,8 @@ from ..bundle.table import Table
 from ..errors import UsageError, Vec2embError
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
-from ..options.signatures import typed
+from ..options.conversion import ITER_VECTORS, READ_VECTORS
+from ..options.definition import check
 from ..words.vocabulary import Vocabulary
 from .parsed_rows import Collector, ParsedRows
 from .reading_pass import ReadOptions, open_pass
@@ -39,7 +40,6 @@ class ReadTable(Table):
         self.report = report
 
 
-@typed
 def read_vectors(
     source: SourceLike,
     *,
@@ -73,12 +73,10 @@ def read_vectors(
         InputError: the source is at fault.
         UsageError: an argument is.
     """
+    given = check(READ_VECTORS, locals())
     import numpy as np
 
-    options = ReadOptions(
-        format, dim, limit, bad_rows, nonfinite, unit_norm, "float32",
-        encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, sha256, allow_pickle,
-    )  # fmt: skip
+    options = ReadOptions.of(given)
     with open_pass(source, options) as opened:
         selection = Selection([], rules=Rules(duplicates), expected=opened.expected_rows)
         memory = _Memory(opened.detected.dim)
@@ -116,7 +114,6 @@ class _Memory:
             self.data[start:stop] = rows
 
 
-@typed
 def iter_vectors(
     source: SourceLike,
     *,
@@ -148,13 +145,10 @@ def iter_vectors(
         InputError: the source is at fault; the rows in front of the fault have been yielded.
         UsageError: an argument is.
     """
+    given = check(ITER_VECTORS, locals())
     if duplicates == "last":
         raise UsageError("duplicates", "the last of duplicates is not known in one pass", hint="use read_vectors")
-    options = ReadOptions(
-        format, dim, limit, bad_rows, nonfinite, unit_norm, "float32",
-        encoding, encoding_errors, binary_dtype, byte_order, member=member, sha256=sha256, allow_pickle=allow_pickle,
-    )  # fmt: skip
-    options.policy()
+    options = ReadOptions.of(given)
     options.read_as()
     return _iterate(source, options, Selection([], rules=Rules(duplicates)), strict)
 

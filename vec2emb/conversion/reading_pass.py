@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .._kernel import Policy
 from .._kernel.codes import Nonfinite
@@ -16,6 +16,9 @@ from ..formats.matrix.recognition import kind_of
 from ..io.progress import ProgressLike, progress_of
 from ..io.sources import Source, SourceLike, is_open_file, open_source
 from ..io.urls import is_url, plain
+from ..options.definition import check, pick
+from ..options.output import DTYPE, THREADS
+from ..options.reading import READING
 from ..options.threads import worker_count
 from .engine import BLOCK, Counts, Engine, Tally
 from .parsed_rows import Sink
@@ -48,20 +51,25 @@ class ReadOptions(NamedTuple):
     sha256: str | None = None
     allow_pickle: bool = False
 
+    @classmethod
+    def of(cls, given: Mapping[str, Any], **decided: Any) -> ReadOptions:
+        """The options among the arguments of a function, or among what a bundle records.
+
+        Args:
+            given: arguments by name; those of other options are left out.
+            decided: options that the function sets itself.
+
+        Raises:
+            UsageError: a value is not of its type, out of range or none of the choices.
+        """
+        return cls(**check((*READING, DTYPE, THREADS), pick(cls._fields, {**given, **decided})))
+
     def policy(self) -> Policy:
         """What is done about odd rows and values.
 
         Raises:
-            UsageError: a policy, type or count is none that there is.
+            UsageError: there is no such type.
         """
-        if self.bad_rows not in ("error", "skip"):
-            raise UsageError("bad-rows-policy", "no such policy", expected="error or skip", found=repr(self.bad_rows))
-        if self.nonfinite not in ("error", "keep", "zero"):
-            raise UsageError(
-                "nonfinite-policy", "no such policy", expected="error, keep or zero", found=repr(self.nonfinite)
-            )
-        check_count("limit", self.limit)
-        check_count("threads", self.threads)
         nonfinite, skip = Nonfinite[self.nonfinite.upper()], self.bad_rows == "skip"
         return Policy(nonfinite, self.unit_norm, largest(self.dtype), skip, self.read_as().utf8)
 
@@ -264,12 +272,6 @@ def _is_read_once(source: SourceLike) -> bool:
         return is_open_file(source)
     path = plain(os.fspath(source))
     return path == "-" or not (is_url(path) or os.path.isfile(path) or os.path.isdir(path))
-
-
-def check_count(name: str, value: int | None) -> None:
-    """Refuse a count below 1."""
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise UsageError(f"{name}-range", f"{name} cannot be so", expected="a whole number from 1", found=repr(value))
 
 
 def block_bytes(workers: int) -> int:

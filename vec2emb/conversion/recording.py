@@ -13,6 +13,7 @@ from ..bundle.ranges import Ranges
 from ..errors import UsageError, shown
 from ..formats import Detected
 from ..io.sources import Source
+from ..options.conversion import CONVERT
 from ..words.word_list import WordList
 from .engine import Counts
 from .planning import Plan
@@ -22,44 +23,14 @@ from .selection import Selection
 if TYPE_CHECKING:
     from ..formats.matrix.source import MatrixSource
 
-READING = {
-    "format": "format",
-    "dim": "dim",
-    "limit": "limit",
-    "bad_rows": "bad_rows",
-    "nonfinite": "nonfinite",
-    "unit_norm": "unit_norm",
-    "dtype": "dtype",
-    "encoding": "encoding",
-    "encoding_errors": "encoding_errors",
-    "binary_dtype": "binary_dtype",
-    "byte_order": "byte_order",
-    "member": "member",
-}
+_RECORDED = {option.recorded: option.name for option in CONVERT if option.recorded is not None}
+_OF_THEIR_OWN = ("specials", "vocab", "only")  # fields of `Replay`
+
+READING = {name: argument for name, argument in _RECORDED.items() if argument in ReadOptions._fields}
 """Name of an option in a replay record, version 1 -> field of `ReadOptions` and argument of `convert`."""
 
-TABLE = {
-    "pad": "pad",
-    "unk": "unk",
-    "unk_init": "unk_init",
-    "specials_at": "specials_at",
-    "case_fallback": "case_fallback",
-    "lowercase": "lowercase",
-    "duplicates": "duplicates",
-    "missing": "missing",
-    "seed": "seed",
-    "positions": "positions",
-    "max_positions": "max_positions",
-    "position_preset": "position_preset",
-    "train_positions": "train_positions",
-    "scale": "scale",
-    "train_rows": "train_rows",
-    "key_style": "key_style",
-    "word_key": "word_key",
-    "position_key": "position_key",
-    "tied_head": "tied_head",
-}
-"""The same of options that say how the table is made -> argument of `convert`."""
+TABLE = {name: argument for name, argument in _RECORDED.items() if name not in {*READING, *_OF_THEIR_OWN}}
+"""The same for options that say how the table is made -> argument of `convert`."""
 
 
 def provenance_of(selection: Selection, inits: Sequence[str], missing: str, seed: int) -> Provenance:

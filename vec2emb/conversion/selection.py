@@ -13,7 +13,6 @@ from typing import NamedTuple
 from .._kernel import Block, TokenIndex
 from .._kernel.codes import State
 from ..errors import RowError, shown
-from ..options.choices import DUPLICATES, SPECIALS_AT, check_choice
 from ..words.special_tokens import Special
 from ..words.token_lookup import Lookup
 
@@ -39,11 +38,6 @@ class Rules(NamedTuple):
     duplicates: str = "first"
     lowercase: bool = False
     note_events: bool = False
-
-    def check(self) -> Rules:
-        """Itself, if its policies exist."""
-        check_choice("duplicates", self.duplicates, DUPLICATES)
-        return self
 
 
 class Selection:
@@ -77,8 +71,7 @@ class Selection:
         wanted: TokenIndex | None = None,
         extra_tokens: Sequence[bytes] = (),
     ) -> None:
-        check_choice("specials-at", specials_at, SPECIALS_AT, "no such place")
-        self.rules = (rules or Rules()).check()
+        self.rules = rules or Rules()
         self.specials = specials
         self.index = TokenIndex(expected + len(specials))
         self.special_ids = [self.index.add(special.token.encode()) for special in specials]

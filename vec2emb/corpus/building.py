@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 from ..errors import OutputError, printable
 from ..io.urls import local_only
-from ..options.choices import REPLACE, check_choice
-from ..options.signatures import typed
+from ..options.commands import BUILD_VOCAB
+from ..options.definition import check
 from ..words.vocabulary_file import write
 from .counting import count_tokens
-from .counts import TokenCounts
 from .inputs import PathsLike
 from .storing import check_name
 
@@ -55,7 +54,6 @@ class VocabReport(NamedTuple):
         return printable("\n".join(lines))
 
 
-@typed
 def build_vocab(
     paths: PathsLike,
     output: str | os.PathLike[str],
@@ -82,11 +80,10 @@ def build_vocab(
         OutputError: a file exists or cannot be written.
         UsageError: an argument cannot be so.
     """
+    check(BUILD_VOCAB, locals())
     begun = time.monotonic()
     path = os.fspath(output)
     counts_path = None if save_counts is None else os.fspath(save_counts)
-    check_choice("if-exists", if_exists, REPLACE)
-    TokenCounts.of({}).kept(min_count, max_size)  # refuses numbers that cannot be, before anything is read
     if counts_path is not None:
         check_name(counts_path)
     local_only(path, "a vocabulary that is written")

@@ -7,18 +7,15 @@ from typing import Any
 
 from ..errors import UsageError
 from ..io.progress import Progress, ProgressLike, progress_of
-from ..options.signatures import typed
+from ..options.commands import COUNT_TOKENS
+from ..options.definition import check
 from ..options.sizes import parse_size
 from .counts import TokenCounts
 from .inputs import PathsLike, Piece, find_inputs
 from .settings import Settings
 from .splitting import splitter_of
 
-ENGINES = ("local", "dask")
-MEMORY = "1GB"
 
-
-@typed
 def count_tokens(
     paths: PathsLike,
     *,
@@ -27,7 +24,7 @@ def count_tokens(
     field: str | None = None,
     encoding_errors: str = "error",
     engine: str = "local",
-    memory: int | str = MEMORY,
+    memory: int | str = "1GB",
     threads: int | None = None,
     scheduler: Any = None,
     parts: str | os.PathLike[str] | None = None,
@@ -62,14 +59,11 @@ def count_tokens(
         MissingPackageError: an extra is not installed.
         TryAgainError: the network fails.
     """
-    if engine not in ENGINES:
-        raise UsageError("unknown-engine", "there is no such engine", expected=" or ".join(ENGINES), found=repr(engine))
+    check(COUNT_TOKENS, locals())
     if engine == "local" and (scheduler is not None or parts is not None):
         raise UsageError(
             "scheduler-alone", "only the engine dask has a scheduler", hint="add engine='dask' or --engine dask"
         )
-    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
-        raise UsageError("threads-range", "threads cannot be so", expected="a whole number from 1", found=repr(threads))
     settings = Settings.of(tokenizer, lowercase, field, encoding_errors)
     splitter_of(settings)  # refuses what it cannot make, before anything is read
     limit = parse_size("memory", memory)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..errors import InputError, UsageError
 from ..io.urls import is_url, label_of, name_of
-from ..options.choices import ENCODING_ERRORS, check_choice
+from ..options.choices import ENCODING_ERRORS
 from ..words.vocabulary_file import read
 
 FIELD = "text"  # of JSON lines and Parquet files, where no other is named
@@ -35,10 +35,9 @@ class Settings(NamedTuple):
         """Settings as a caller names them; the file of `hf:FILE` is read here.
 
         Raises:
-            UsageError: there is no such tokenizer or policy.
+            UsageError: there is no such tokenizer.
             InputError: the file of `hf:FILE` cannot be read.
         """
-        check_choice("encoding-errors", encoding_errors, ENCODING_ERRORS)
         kind, colon, rest = tokenizer.partition(":")
         if kind not in (("regex", "hf") if colon else ("whitespace", "bert")) or (colon and not rest):
             raise UsageError(

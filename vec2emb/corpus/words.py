@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
 
 from ..bundle.target import target_of
 from ..errors import UsageError
-from ..io.progress import ProgressLike
 from ..io.urls import is_url, name_of, plain
-from ..words.special_tokens import SpecialLike, arrange
+from ..options.definition import pick
+from ..words.special_tokens import arrange
 from ..words.word_list import CorpusRecord, WordList
 from .counting import count_tokens
 from .counts import TokenCounts
@@ -18,41 +19,29 @@ from .inputs import PathsLike
 CorpusLike = PathsLike | TokenCounts
 
 
-def words_of(
-    corpus: CorpusLike,
-    specials: Iterable[SpecialLike],
-    *,
-    pad: str | None,
-    unk: str | None,
-    tokenizer: str,
-    lowercase: bool,
-    field: str | None,
-    min_count: int,
-    max_size: int | None,
-    threads: int | None,
-    progress: ProgressLike,
-) -> WordList:
-    """The most frequent tokens of a corpus, less the special tokens, which get rows anyway.
+def words_of(corpus: CorpusLike, options: Mapping[str, Any]) -> WordList:
+    """Return the most frequent tokens of a corpus, without the special tokens, which get rows anyway.
 
     Args:
-        corpus: as in `count_tokens`, or counts that are made already; the other arguments are those of `convert`.
+        corpus: as in `count_tokens`, or counts that are made already.
+        options: the arguments of `convert`, by name.
 
     Raises:
         InputError: the corpus is at fault, or no token is left.
-        UsageError: an argument cannot be so.
+        UsageError: an argument is.
     """
+    field, min_count, max_size = options["field"], options["min_count"], options["max_size"]
     if isinstance(corpus, TokenCounts):
-        if tokenizer != "whitespace" or field is not None:
+        if options["tokenizer"] != "whitespace" or field is not None:
             raise UsageError("counts-are-made", "counts that are made already have their tokenizer and field")
         counts, names = corpus, None
     else:
         given = [corpus] if isinstance(corpus, str | os.PathLike) else list(corpus)
-        counts = count_tokens(
-            given, tokenizer=tokenizer, lowercase=lowercase, field=field, threads=threads, progress=progress
-        )
+        names_of_counting = ("tokenizer", "lowercase", "field", "threads", "progress")
+        counts = count_tokens(given, **pick(names_of_counting, options))
         paths = [plain(os.fspath(path)) for path in given]
         names = [name_of(path) if is_url(path) else os.path.basename(path.rstrip("/")) for path in paths]
-    own = [special.token for special in arrange(pad, unk, None, specials)]
+    own = [special.token for special in arrange(options["pad"], options["unk"], None, options["specials"])]
     record = CorpusRecord(
         None if names is None else tuple(names), counts.tokenizer, counts.lowercase, field, min_count, max_size,
         counts.distinct, counts.total,

@@ -21,7 +21,8 @@ from ..conversion.recording import arguments_of
 from ..conversion.report import announce
 from ..errors import UsageError, Vec2embWarning
 from ..io.urls import is_url, plain
-from ..options.signatures import typed
+from ..options.commands import ATTACH, DESCRIBE, RESIZE
+from ..options.definition import check, pick
 from ..positions import Facts, facts, resize
 from ..positions.key_styles import STYLES
 from ..positions.plan import PositionPlan
@@ -38,7 +39,7 @@ Pathish = str | os.PathLike[str]
 ATTACHING = {
     "kind": "kind",
     "max_positions": "max_positions",
-    "preset": "preset",
+    "preset": "position_preset",
     "layout": "layout",
     "frequencies": "frequencies",
     "base": "base",
@@ -121,13 +122,12 @@ class ShownTable(NamedTuple):
         return {**self._asdict(), "facts": self.facts._asdict(), "recorded": recorded}
 
 
-@typed
 def attach_positions(
-    bundle: Pathish,
+    bundle: str | os.PathLike[str],
     kind: str,
     max_positions: int,
     *,
-    preset: str | None = None,
+    position_preset: str | None = None,
     layout: str | None = None,
     frequencies: str | None = None,
     base: float | None = None,
@@ -143,7 +143,7 @@ def attach_positions(
     key_style: str | None = None,
     word_key: str | None = None,
     position_key: str | None = None,
-    output: Pathish | None = None,
+    output: str | os.PathLike[str] | None = None,
     if_exists: str = "error",
 ) -> Attached:
     """Give a bundle a position table; one that it has is replaced.
@@ -152,7 +152,7 @@ def attach_positions(
         bundle: a folder, or NAME.safetensors.
         kind: `learned` or `sinusoidal`.
         max_positions: usable positions.
-        preset, layout, frequencies, base, odd, start: of a sinusoidal table, as in `positions.sinusoidal`.
+        position_preset, layout, frequencies, base, odd, start: of a sinusoidal table, as in `positions.sinusoidal`.
         offset, padding_idx: as there; by default what the key style or the preset needs.
         init, std, seed: of a learned table, as in `positions.learned`.
         train_positions: by default a learned table trains and a sinusoidal one does not.
@@ -167,10 +167,9 @@ def attach_positions(
         OutputError: the result cannot be written.
         TryAgainError: another run is writing there.
     """
-    plan = PositionPlan(
-        kind, max_positions, offset, padding_idx, train_positions,
-        preset, layout, frequencies, base, odd, start, init, std, seed,
-    )  # fmt: skip
+    given = check(ATTACH, locals())
+    own = {"num": max_positions, "trains": train_positions, "preset": position_preset}
+    plan = PositionPlan(**pick(PositionPlan._fields, {**given, **own}))
 
     def model_layout(opened: Bundle) -> ModelLayout:
         manifest = opened.manifest
@@ -185,20 +184,20 @@ def attach_positions(
         model.check(manifest.dim, manifest.padding_idx is not None)
         return model.make_table(manifest.dim, manifest.padding_idx)
 
-    given = {
+    asked = {
         **plan._asdict(), "scale": scale, "key_style": key_style, "word_key": word_key, "position_key": position_key
     }  # fmt: skip
-    given["max_positions"], given["train_positions"] = given.pop("num"), given.pop("trains")
-    recorded: dict[str, Any] = {name: given[argument] for name, argument in ATTACHING.items()}
+    for field, argument in {"num": "max_positions", "trains": "train_positions", "preset": "position_preset"}.items():
+        asked[argument] = asked.pop(field)
+    recorded: dict[str, Any] = {name: asked[argument] for name, argument in ATTACHING.items()}
     options = {name: value for name, value in recorded.items() if value is not None}
     step = Step("attach-positions", Replay(REPLAY_VERSION, options))
     return _rewrite(bundle, output, if_exists, model_layout, step)
 
 
-@typed
 def resize_positions(
-    path: Pathish,
-    output: Pathish,
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str],
     *,
     to: int,
     method: str | None = None,
@@ -229,6 +228,7 @@ def resize_positions(
         OutputError: the result cannot be written.
         TryAgainError: another run is writing there.
     """
+    check(RESIZE, locals())
     options: dict[str, Any] = {"alpha": alpha, "keep": keep, "align_corners": align_corners, "seed": seed}
     if not _is_bundle(path):
         if if_exists not in ("error", "replace"):
@@ -257,8 +257,7 @@ def resize_positions(
     return _rewrite(path, output, if_exists, model_layout, step)
 
 
-@typed
-def describe_positions(path: Pathish, key: str | None = None) -> list[ShownTable]:
+def describe_positions(path: str | os.PathLike[str], key: str | None = None) -> list[ShownTable]:
     """What the position tables of a bundle or a checkpoint look like.
 
     Args:
@@ -268,6 +267,7 @@ def describe_positions(path: Pathish, key: str | None = None) -> list[ShownTable
     Raises:
         InputError: there is no such table, or the files are damaged.
     """
+    check(DESCRIBE, locals())
     if _is_bundle(path):
         opened = Bundle(path)
         recorded = opened.manifest.positions
@@ -285,7 +285,7 @@ def describe_positions(path: Pathish, key: str | None = None) -> list[ShownTable
     return shown
 
 
-def repeat_steps(bundle: Pathish, steps: Iterable[Step]) -> None:
+def repeat_steps(bundle: str | os.PathLike[str], steps: Iterable[Step]) -> None:
     """Do again to a bundle what is recorded that was done to another."""
     label = os.fspath(bundle)
     for step in steps:

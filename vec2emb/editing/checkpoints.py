@@ -104,11 +104,8 @@ def resize_positions(
     method: str | None = None,
     key: str | None = None,
     offset: int | None = None,
-    alpha: float = 0.4,
-    keep: int = 20,
-    align_corners: bool = False,
-    seed: int = 0,
     replace: bool = False,
+    **details: Any,
 ) -> Resized:
     """Write a checkpoint whose learned position tables have `to` usable positions.
 
@@ -119,7 +116,7 @@ def resize_positions(
         checkpoint: a folder, a safetensors file, or the index of a sharded one.
         out: a folder where the checkpoint is one, else a file.
         offset: rows in front of the first position; by default what the configuration says, or else the names.
-        method, alpha, keep, align_corners, seed: as in `positions.resize`.
+        method, details: as in `positions.resize`.
         replace: whether an earlier checkpoint at `out` may be replaced.
 
     Raises:
@@ -136,9 +133,7 @@ def resize_positions(
         info, table = load_table(source.shards[at], name)
         front = reserved_rows(source, name, table, notes) if offset is None else offset
         try:
-            new = resize(
-                table, to, method=method, offset=front, alpha=alpha, keep=keep, align_corners=align_corners, seed=seed
-            )
+            new = resize(table, to, method=method, offset=front, **details)
             data = _encode(new, info.dtype)
         except (InputError, UsageError) as error:
             error.path, error.message = source.shards[at].path, f"{name}: {error.message}"

@@ -20,8 +20,8 @@ from ..conversion.report import announce
 from ..errors import UsageError, Vec2embWarning, VocabularyError, shown
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
-from ..options.choices import NEW_MISSING, check_choice
-from ..options.signatures import typed
+from ..options.commands import EXTEND
+from ..options.definition import check
 from ..words.special_tokens import Special, SpecialLike, arrange
 from ..words.vocabulary import Vocabulary
 from ..words.word_list import WordsLike, read_words
@@ -75,10 +75,9 @@ class Extension:
         }
 
 
-@typed
 def extend(
-    bundle: Pathish,
-    output: Pathish,
+    bundle: str | os.PathLike[str],
+    output: str | os.PathLike[str],
     *,
     tokens: Iterable[str] | None = None,
     vocab: WordsLike | None = None,
@@ -86,21 +85,22 @@ def extend(
     pad: str | None = None,
     unk: str | None = None,
     unk_init: str | None = None,
+    missing: str | None = None,
+    seed: int = 0,
     source: SourceLike | None = None,
     member: str | None = None,
+    allow_pickle: bool = False,
     format: str = "auto",
     encoding: str = "utf-8",
     encoding_errors: str = "error",
     binary_dtype: str | None = None,
     byte_order: str | None = None,
-    allow_pickle: bool = False,
     duplicates: str = "first",
     bad_rows: str = "error",
     nonfinite: str = "error",
     unit_norm: bool | None = None,
-    missing: str | None = None,
-    seed: int = 0,
     train_rows: TrainLike = "added",
+    freeze: bool = False,
     if_exists: str = "error",
     strict: bool = False,
     threads: int | None = None,
@@ -129,7 +129,8 @@ def extend(
             to the bundle's own rows. It must be said where there is no source; with one it is `normal`.
         seed: of the random rows.
         train_rows: the rows that are to train from now on: those that were `added`; `keep` what is recorded; or `all`,
-            `none`, `new`, words or ids as in `convert`.
+            `new`, words or ids as in `convert`.
+        freeze: record that no row trains.
         if_exists: what to do about a bundle at `output`.
         strict: make every warning an error.
         progress: True for the usual display, or a function of (bytes done, bytes in all or None).
@@ -141,7 +142,12 @@ def extend(
         OutputError: the result cannot be written.
         TryAgainError: another run is writing there.
     """
-    missing = _check_arguments(tokens, vocab, source, missing, seed)
+    arguments = check(EXTEND, locals())
+    if freeze and not (isinstance(train_rows, str) and train_rows == "added"):
+        raise UsageError(
+            "freeze-and-train", "freeze and train_rows exclude each other", hint="leave one of the two out"
+        )
+    missing = _check_arguments(tokens, vocab, source, missing)
     given = vocab if tokens is None else list(tokens)
     wanted = None if given is None else read_words(given)
     asked = arrange(pad, unk, unk_init, specials)
@@ -155,11 +161,7 @@ def extend(
         manifest = opened.manifest
         if unit_norm is None:
             unit_norm = manifest.source is not None and "unit-norm" in manifest.source.treated
-        read = ReadOptions(
-            format, None, None, bad_rows, nonfinite, unit_norm, manifest.dtype,
-            encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, None, allow_pickle,
-        )  # fmt: skip
-        read.policy()
+        read = ReadOptions.of(arguments, unit_norm=unit_norm, dtype=manifest.dtype)
         new_specials = _special_tokens(asked, old)
         words = _new_words(wanted.vocab if wanted else Vocabulary([]), old, {special.token for special in asked})
         dim, count = manifest.dim, len(old) + len(new_specials) + len(words)
@@ -174,7 +176,8 @@ def extend(
             options = {**reading_options(read), "duplicates": duplicates, "missing": missing, "seed": seed}
             replay = Replay(REPLAY_VERSION, options, vocab=words_record(wanted))
             grown = _grown(manifest, gained, done, Step("extend", replay, gained.source))
-            grown = grown._replace(training=_training(manifest, old, grown, gained, done, train_rows))
+            plan = None if freeze else train_rows
+            grown = grown._replace(training=_training(manifest, old, grown, gained, done, plan))
             done.train, done.training_rows = grown.training.kind, grown.training.count(count, grown.padding_idx)
             announce(done.warnings, strict)
             for at, stored in opened.pieces():
@@ -191,7 +194,7 @@ def extend(
     return done
 
 
-def _check_arguments(tokens: Any, vocab: Any, source: Any, missing: str | None, seed: int) -> str:
+def _check_arguments(tokens: Any, vocab: Any, source: Any, missing: str | None) -> str:
     """The policy for words that no source gives."""
     if tokens is not None and vocab is not None:
         raise UsageError("two-word-lists", "the new words are given twice", expected="--tokens or --vocab")
@@ -207,9 +210,6 @@ def _check_arguments(tokens: Any, vocab: Any, source: Any, missing: str | None, 
                 expected="--from SOURCE, --missing POLICY, or both",
             )  # fmt: skip
         missing = "normal"
-    check_choice("missing-policy", missing, NEW_MISSING)
-    if type(seed) is not int:
-        raise UsageError("seed-range", "seed cannot be so", expected="a whole number", found=repr(seed))
     return missing
 
 
@@ -295,7 +295,7 @@ def _training(
     grown: Manifest,
     gained: NewRows,
     done: Extension,
-    train_rows: TrainLike,
+    train_rows: TrainLike | None,
 ) -> Training:
     """Which rows are to train now."""
     padding, before = grown.padding_idx, manifest.training
@@ -305,8 +305,7 @@ def _training(
         return Training("rows", rows if padding is None else rows - Ranges((padding, padding + 1)))
     if isinstance(train_rows, str) and train_rows in ("added", "keep"):
         return Training("new", new) if before.kind == "new" else before
-    plan = TrainRows.parse(train_rows)
-    assert plan is not None
+    plan = TrainRows.parse(train_rows) or TrainRows("none")
     added = Vocabulary.from_blob(gained.blob(), padding_idx=None, unk_idx=None).tokens
 
     def find(word: str) -> int | None:

@@ -15,8 +15,8 @@ from ..io.digest import file_digest
 from ..io.filesystem import size_and_sha256, writing
 from ..io.progress import Progress, ProgressLike, progress_of
 from ..io.urls import local_only
-from ..options.choices import EXPORTS, REPLACE, check_choice
-from ..options.signatures import typed
+from ..options.commands import EXPORT
+from ..options.definition import check
 from ..options.sizes import parse_size
 from ..safetensors_files.sharding import SIZE
 from . import model_folder as folders
@@ -31,7 +31,6 @@ from .words import write_vocab_json
 FOLDERS = {layout.name: layout for layout in (HUGGINGFACE, MODEL2VEC)}
 
 
-@typed
 def export(
     bundle: str | os.PathLike[str],
     to: str,
@@ -77,8 +76,9 @@ def export(
         OutputError: the format cannot hold a token or value, or the target exists or cannot be written.
         UsageError: an argument is none that there is.
     """
+    check(EXPORT, locals())
     label = os.fsdecode(path)
-    _check_arguments(label, to, specials, if_exists, {"normalize_module": normalize_module, "model_card": model_card})
+    _check_arguments(label, to, specials, {"normalize_module": normalize_module, "model_card": model_card})
     if to == "shards":
         return _export_shards(bundle, label, SIZE if shard_size is None else shard_size, if_exists, progress)
     if shard_size is not None:
@@ -99,10 +99,7 @@ def export(
     return done
 
 
-def _check_arguments(label: str, to: str, specials: str, if_exists: str, of_folders: dict[str, bool]) -> None:
-    check_choice("export-format", to, EXPORTS, "no such format to export to")
-    check_choice("specials", specials, ("keep", "drop"), "specials cannot be so")
-    check_choice("if-exists", if_exists, REPLACE, "if_exists cannot be so")
+def _check_arguments(label: str, to: str, specials: str, of_folders: dict[str, bool]) -> None:
     local_only(label, "a file of vectors that is written")
     if label in ("", "-"):
         raise UsageError("output-name", "the output has no name that a file can have", found=shown(label))

@@ -13,8 +13,10 @@ from collections import Counter
 from .._kernel import profile_text
 from ..errors import FormatError, HeaderError, InputError, SourceError, shown
 from ..io.sources import Source
-from .described import MAX_DIM, Detected, ReadAs
-from .other import explain_row, recognise
+from ..options.choices import MAX_DIM
+from .described import Detected, ReadAs
+from .lookalikes import ROWS, is_array_over_lines, lookalike
+from .other import PRINTED_ARRAY, explain_row, recognise
 
 SAMPLE_ROWS = 1000
 SAMPLE_BYTES = 4 << 20
@@ -99,7 +101,7 @@ class _Head:
         ):
             return self._as_binary(header, read_as)
         self._refuse_binary(header)
-        return self._as_word2vec(header, dim) if header else self._as_glove(dim)
+        return self._as_word2vec(header, dim) if header else self._as_glove(dim, format == "glove")
 
     def refuse_other(self) -> None:
         """Raise FormatError if this is plainly no table."""
@@ -311,11 +313,13 @@ class _Head:
                 **place,  # type: ignore[arg-type]
             )
         self._refuse_wide_rows(profile, width, f"{width} from the header")
+        if dim is None:
+            self._refuse_lookalikes(profile, width, body, 2, True)
         return self._detected("word2vec", width, "from the header", rows, skip, 2, profile)
 
     # The rows.
 
-    def _as_glove(self, dim: int | None) -> Detected:
+    def _as_glove(self, dim: int | None, said: bool) -> Detected:
         body = self.text[self.bom :]
         profile = profile_text(body, len(body), SAMPLE_ROWS)
         if not profile:
@@ -323,6 +327,7 @@ class _Head:
         if dim is None:
             dim, dim_from = self._commonest_width(profile, body), "as in most rows"
             self._refuse_wide_rows(profile, dim, f"{dim}, the commonest number")
+            self._refuse_lookalikes(profile, dim, body, 1, said)
         else:
             dim_from = "from --dim"
             self._refuse_wide_rows(profile, dim, f"{dim} from --dim")
@@ -332,6 +337,8 @@ class _Head:
         ranked = _widths(profile, body).most_common()
         best = [width for width, times in ranked if times == ranked[0][1]]
         first = profile[:20]
+        if is_array_over_lines([body[start:end] for start, end, _, _ in profile[:ROWS]]):
+            raise self._not_vectors(1, PRINTED_ARRAY)
         # Rows of plain numerals, wider than one, need no explanation.
         odd = [(start, end) for start, end, fields, numerals in first if numerals < fields - 1 or fields <= 2]
         if best == [0] or sum(explain_row(body[start:end]) is not None for start, end in odd) * 2 > len(first):
@@ -353,10 +360,7 @@ class _Head:
         line = body.count(b"\n", 0, start) + 1
         known = next((k for s, e, _, _ in profile[:20] if (k := explain_row(body[s:e])) is not None), None)
         if known is not None:
-            slug, what, advice = known
-            raise FormatError(
-                f"is-{slug}", "these are no rows of word vectors", path=self.label, line=line, found=what, hint=advice
-            )
+            raise self._not_vectors(line, known)
         raise FormatError(
             "no-values",
             "the rows end in no numbers",
@@ -366,6 +370,20 @@ class _Head:
             found=shown(row),
             hint="this does not look like a file of word vectors",
         )
+
+    def _refuse_lookalikes(
+        self, profile: list[tuple[int, int, int, int]], dim: int, body: bytes, first_line: int, dim_is_known: bool
+    ) -> None:
+        """Refuse rows that end in as many numbers as they should, but are not tokens with vectors."""
+        rows = [body[start:end] for start, end, fields, numerals in profile[:ROWS] if min(numerals, fields - 1) >= dim]
+        found = lookalike(rows, dim, dim_is_known)
+        if found is not None:
+            raise self._not_vectors(first_line, found)
+
+    def _not_vectors(self, line: int, what: tuple[str, str, str]) -> FormatError:
+        slug, found, advice = what
+        message = "the rows are not word vectors"
+        return FormatError(f"is-{slug}", message, path=self.label, line=line, found=found, hint=advice)
 
     def _refuse_wide_rows(self, profile: list[tuple[int, int, int, int]], dim: int, claim: str) -> None:
         """If most tokens seem to end in numbers, these are values, and the dimension is wrong."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _LOOK = 4096  # bytes of a row
+PRINTED_ARRAY = "printed-array", "printed arrays", "write the numbers themselves, without brackets"
 _BOM = b"\xef\xbb\xbf"
 _MAGIC: list[tuple[bytes, str, str, str]] = [
     # first bytes, slug, what it is, what to do
@@ -36,8 +37,18 @@ _MAGIC: list[tuple[bytes, str, str, str]] = [
     (b"x\x9c", "zlib", "compressed with zlib", "decompress it first"),
     (b"x\xda", "zlib", "compressed with zlib", "decompress it first"),
     (b"\x04\x22\x4d\x18", "lz4", "compressed with LZ4", "decompress it first"),
-    (b"\x89HDF\r\n", "hdf5", "an HDF5 file", "export its words and vectors first"),
-    (b"SQLite format 3\x00", "sqlite", "an SQLite database", "export its words and vectors first"),
+    (
+        b"FiFu",
+        "finalfusion",
+        "a finalfusion file (.fifu)",
+        "convert it first: finalfusion convert -f finalfusion -t word2vec FILE NEW.bin",
+    ),
+    (
+        b"\x89HDF\r\n",
+        "hdf5",
+        "an HDF5 file",
+        "read it with h5py and pass (vectors, words) to vec2emb.convert",
+    ),
     (b"GGUF", "gguf", "a GGUF model", "it holds no word vectors in rows"),
     (b"%PDF-", "pdf", "a PDF document", "get the file of vectors itself"),
     (b"version https://git-lfs", "git-lfs", "a Git LFS pointer, not the file itself", "run: git lfs pull"),
@@ -83,6 +94,14 @@ def _recognise_bytes(head: bytes) -> tuple[str, str, str] | None:
             "a Python pickle, which can run any code when it is opened",
             "of a .kv or .model of gensim that you trust, --allow-pickle opens it; of others, export words and vectors",
         )
+    if head.startswith(b"SQLite format 3\x00"):
+        if b"magnitude" in head:
+            return (
+                "magnitude",
+                "a Magnitude file (.magnitude)",
+                "read it with pymagnitude and pass (vectors, words) to vec2emb.convert",
+            )
+        return "sqlite", "an SQLite database", "export its words and vectors first"
     if head[8:10] == b'{"' and int.from_bytes(head[:8], "little") < 100_000_000:
         return "safetensors", "a safetensors file", "it holds no words; a bundle is named by its folder"
     if head[257:262] == b"ustar":
@@ -120,7 +139,7 @@ def explain_row(row: bytes) -> tuple[str, str, str] | None:
     fields = row.replace(b"\t", b" ").split()
     values = fields[1:] or fields
     if any(re.fullmatch(_BRACKETED, field) for field in values):
-        return "printed-array", "printed arrays", "write the numbers themselves, without brackets"
+        return PRINTED_ARRAY
     if values and all(re.fullmatch(rb"[0-9]+:" + _NUMBER, field) for field in values):
         return "sparse", "sparse rows (index:value)", "write all values of each row, zeros too"
     if any(b"," in field for field in values) and all(

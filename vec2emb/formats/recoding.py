@@ -10,18 +10,17 @@ import codecs
 from .._kernel import Block
 from .._kernel.codes import Fault, Note
 from ..errors import UsageError
-from ..options.choices import ENCODING_ERRORS, check_choice
+from ..options.choices import ENCODING_ERRORS
 
 _ASCII = bytes(range(1, 128))
 
 
-def check_encoding(name: str, errors: str) -> str:
+def check_encoding(name: str) -> str:
     """The encoding's usual name.
 
     Raises:
-        UsageError: there is no such encoding or policy, or the encoding does not hold ASCII.
+        UsageError: there is no such encoding, or the encoding does not hold ASCII.
     """
-    check_choice("encoding-errors", errors, ENCODING_ERRORS)
     try:
         codec = codecs.lookup(name)
         holds_ascii = _holds_ascii(codec.name)

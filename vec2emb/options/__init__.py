@@ -1,1 +1,1 @@
-"""Options: their choices, their sizes, and the check of an argument's type."""
+"""Every option once: its name, type, choices, default and help; command lines, checks and signatures follow."""

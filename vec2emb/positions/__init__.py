@@ -20,7 +20,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .arguments import MAX_ROWS as MAX_ROWS
     from .arguments import Float64 as Float64
     from .arguments import Matrix as Matrix
     from .arguments import check_size as check_size
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 # Names are looked up when they are used: the command line needs the choices of `key_styles` and no numpy.
 _HOME = {
-    "MAX_ROWS": "arguments",
     "Facts": "recognition",
     "Float64": "arguments",
     "Matrix": "arguments",
@@ -46,7 +44,6 @@ _HOME = {
 }
 
 __all__ = [
-    "MAX_ROWS",
     "Facts",
     "Float64",
     "Matrix",

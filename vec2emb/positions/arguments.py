@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..errors import InputError, UsageError
+from .key_styles import MAX_ROWS
 
 Matrix = NDArray[np.floating[Any]]
 Float64 = NDArray[np.float64]
 
-MAX_ROWS = 1 << 24  # a table with more is a slip of the pen
 MAX_NUMBERS = 1 << 28  # 1 GiB of float32: a table is made in memory
 
 

@@ -3,7 +3,7 @@
 Nothing is computed here and nothing heavy is imported, so that a command line can list its choices from it.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from ..errors import UsageError
 
+KINDS = ("learned", "sinusoidal")
 LAYOUTS = ("interleaved", "sin-cos", "cos-sin")
 FREQUENCIES = ("paper", "t2t")
 ODD = ("error", "ceil", "zero-pad")
 INITS = ("normal", "trunc-normal", "sinusoidal", "zeros")
+MAX_ROWS = 1 << 24  # of a position table; a larger value is almost certainly a typo
 METHODS = ("truncate", "random", "repeat-last", "tile", "hierarchical", "linear", "cubic", "stretch")
 
 

@@ -1,6 +1,6 @@
 """What position table a bundle is to have: the options of `positions`, checked, completed and recorded."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-KINDS = ("learned", "sinusoidal")
 _SINUSOIDAL = ("preset", "layout", "frequencies", "base", "odd", "start")
 _LEARNED = ("init", "std", "seed")
 
@@ -45,7 +44,7 @@ class PositionPlan(NamedTuple):
     std: float | None = None
     seed: int | None = None
 
-    def settle(self, style: str, padding_idx: int | None) -> PositionPlan:
+    def settle(self, style: str, padding_idx: int | None) -> "PositionPlan":
         """The plan with every option of its kind decided.
 
         Args:
@@ -55,9 +54,6 @@ class PositionPlan(NamedTuple):
         Raises:
             UsageError: an option is for the other kind, or the style or preset needs a padding token.
         """
-        if self.kind not in KINDS:
-            one_of = " or ".join(KINDS)
-            raise UsageError("positions-kind", "no such kind of positions", expected=one_of, found=repr(self.kind))
         own, other = (_LEARNED, _SINUSOIDAL) if self.kind == "learned" else (_SINUSOIDAL, _LEARNED)
         for name in other:
             if getattr(self, name) is not None:
@@ -86,7 +82,7 @@ class PositionPlan(NamedTuple):
         trains = self.kind == "learned" if self.trains is None else self.trains
         return self._replace(offset=offset, padding_idx=padding, trains=trains, **decided)
 
-    def table(self, dim: int) -> NDArray[np.float32]:
+    def table(self, dim: int) -> "NDArray[np.float32]":
         """The table of a settled plan: float32[offset + num, dim].
 
         Raises:
@@ -119,7 +115,7 @@ class PositionPlan(NamedTuple):
     @classmethod
     def asked(
         cls, kind: str, num: int | None, preset: str | None, trains: bool | None, seed: int
-    ) -> PositionPlan | None:
+    ) -> "PositionPlan | None":
         """What the options of `convert` ask for.
 
         Raises:
@@ -142,16 +138,13 @@ class PositionPlan(NamedTuple):
         Raises:
             UsageError: an option is out of range, or there is no such table of this width.
         """
-        from . import MAX_ROWS, check_size
+        from . import check_size
 
-        if type(self.num) is not int or not 1 <= self.num <= MAX_ROWS:
-            expected = f"1 to {MAX_ROWS:,}"
-            raise UsageError("max-positions", "no such number of positions", expected=expected, found=repr(self.num))
         one = self._replace(num=1).settle(style, 0 if has_padding else None)
         check_size(self.num + (one.offset or 0), dim)
         one.table(dim)
 
     @classmethod
-    def of_recorded(cls, recorded: dict[str, Any]) -> PositionPlan:
+    def of_recorded(cls, recorded: dict[str, Any]) -> "PositionPlan":
         """The plan that a bundle records."""
         return cls(**{name: recorded[name] for name in cls._fields if name in recorded})

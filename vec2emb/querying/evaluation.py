@@ -10,10 +10,10 @@ from ..bundle.reader import open_bundle
 from ..bundle.table import Table
 from ..errors import InputError, MissingPackageError, UsageError, printable
 from ..io.urls import local_only
-from ..options.signatures import typed
+from ..options.commands import EVALUATE
+from ..options.definition import check
 
 SETS = {"wordsim353": "wordsim353.tsv", "simlex999": "simlex999.txt", "questions-words": "questions-words.txt"}
-RESTRICT = 300_000  # gensim's own
 
 
 class Score(NamedTuple):
@@ -50,12 +50,11 @@ class Score(NamedTuple):
         return printable(f"{self.name}: {score} ({self.used:,} of {self.used + self.left_out:,})")
 
 
-@typed
 def evaluate(
     bundle: str | os.PathLike[str],
     sets: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = ("wordsim353", "simlex999"),
     *,
-    restrict: int = RESTRICT,
+    restrict: int = 300_000,
 ) -> list[Score]:
     """Score a bundle on word similarity and analogies, through gensim.
 
@@ -72,10 +71,7 @@ def evaluate(
         UsageError: `restrict` is below 1, or there is no such set.
         MissingPackageError: gensim is not installed.
     """
-    if isinstance(restrict, bool) or not isinstance(restrict, int) or restrict < 1:
-        raise UsageError(
-            "restrict-range", "restrict cannot be so", expected="a whole number from 1", found=repr(restrict)
-        )
+    check(EVALUATE, locals())
     if isinstance(sets, str | os.PathLike):
         sets = [sets]
     vectors = _keyed_vectors(bundle)

@@ -9,7 +9,8 @@ from ..bundle.ranges import Ranges
 from ..bundle.reader import open_bundle
 from ..bundle.table import Table, stored_rows
 from ..errors import UsageError, VocabularyError, printable, shown
-from ..options.signatures import typed
+from ..options.commands import SIMILAR
+from ..options.definition import check
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +59,6 @@ class Neighbours(NamedTuple):
         return printable("\n".join([head, *(f"  {n.cosine:.4f}  {printable(n.token)}" for n in self.nearest)]))
 
 
-@typed
 def similar(bundle: str | os.PathLike[str], *words: str, top: int = 10) -> list[Neighbours]:
     """The nearest neighbours of words, by cosine.
 
@@ -75,10 +75,9 @@ def similar(bundle: str | os.PathLike[str], *words: str, top: int = 10) -> list[
         VocabularyError: a word is not in it, or its row has no direction.
         UsageError: no word is given, or `top` is below 1.
     """
+    check(SIMILAR, locals())
     import numpy as np
 
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise UsageError("top-range", "top cannot be so", expected="a whole number from 1", found=repr(top))
     if not words:
         raise UsageError("no-words", "no word is given")
     opened, vocab = open_bundle(bundle)

@@ -15,7 +15,8 @@ from ..bundle.ranges import NO_ROWS
 from ..bundle.table import Table, load
 from ..bundle.training import TrainLike, TrainRows
 from ..errors import UsageError
-from ..options.signatures import typed
+from ..options.commands import EMBEDDING_BAG, LOAD_EMBEDDING, LOAD_TEXT_EMBEDDING
+from ..options.definition import check
 from ..words.vocabulary import Vocabulary
 from .partly_frozen import PartlyFrozenEmbedding
 from .text import PositionTable, TextEmbedding
@@ -38,7 +39,6 @@ class Origin(NamedTuple):
         return cls(table.vocab, table.manifest, None if positions is None else positions.copy())
 
 
-@typed
 def load_embedding(
     bundle: BundleLike,
     *,
@@ -58,8 +58,8 @@ def load_embedding(
         bundle: a folder, NAME.safetensors, or a table.
         rows: only these, (first, one past the last), of which `first` gets id 0: one rank's part of a table that no
             rank could hold. No other row is read, and the vocabulary only if words are named.
-        freeze: short for `train_rows`, "none" and "all". By default the bundle says which rows train.
-        train_rows: `all`, `none`, `new` (special tokens that were set, and missing words), a file of words, words, or
+        freeze: True if no row trains, False if all train. By default the bundle says which rows train.
+        train_rows: `all`, `new` (special tokens that were set, and missing words), a file of words, words, or
             ids. The padding row never trains.
         dtype: by default the one that is stored.
         device: by default the CPU.
@@ -71,6 +71,7 @@ def load_embedding(
         InputError: there is no bundle, or it is damaged.
         UsageError: arguments exclude each other, or a row to train is none.
     """
+    check(LOAD_EMBEDDING, locals())
     table = bundle if isinstance(bundle, Table) else load(bundle, lazy=rows is not None)
     start, stop = (0, len(table)) if rows is None else _pair(rows)
     weight = _own(table.stored(start, stop), dtype, device)
@@ -95,7 +96,6 @@ def load_embedding(
     return module
 
 
-@typed
 def load_text_embedding(
     bundle: BundleLike,
     *,
@@ -120,6 +120,7 @@ def load_text_embedding(
         InputError: there is no bundle, or it is damaged.
         UsageError: arguments exclude each other, or a row to train is none.
     """
+    check(LOAD_TEXT_EMBEDDING, locals())
     table = bundle if isinstance(bundle, Table) else load(bundle)
     words = load_embedding(table, freeze=freeze, train_rows=train_rows, dtype=dtype, device=device, sparse=sparse)
     manifest = table.manifest
@@ -149,7 +150,6 @@ def load_text_embedding(
     return _remember(module, table)
 
 
-@typed
 def embedding_bag(
     bundle: BundleLike,
     *,
@@ -170,12 +170,11 @@ def embedding_bag(
         InputError: there is no bundle, or it is damaged.
         UsageError: the bundle records that some rows train, which a bag cannot do.
     """
+    check(EMBEDDING_BAG, locals())
     table = bundle if isinstance(bundle, Table) else load(bundle)
     plan, _ = _plan(table, freeze, None, 0, len(table))
     if plan == "some":
         raise UsageError("bag-of-some", "a bag trains all rows or none", hint="say which: freeze=True or freeze=False")
-    if mode not in ("mean", "sum", "max"):
-        raise UsageError("bag-mode", "no such mode", expected="mean, sum or max", found=repr(mode))
     weight = _own(table.stored(), dtype, device)
     bag = nn.EmbeddingBag.from_pretrained(
         weight, freeze=plan == "none", mode=mode, sparse=sparse, padding_idx=table.vocab.padding_idx

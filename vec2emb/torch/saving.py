@@ -11,7 +11,8 @@ from ..bundle.manifest import Manifest, PositionRecord, Scale, Training
 from ..bundle.ranges import Ranges
 from ..bundle.table import Table, load
 from ..errors import UsageError
-from ..options.signatures import typed
+from ..options.commands import SAVE_EMBEDDING
+from ..options.definition import check
 from ..words.vocabulary import Vocabulary
 from .loading import BundleLike, Origin
 from .partly_frozen import PartlyFrozenEmbedding
@@ -22,7 +23,6 @@ Words = nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding
 _DTYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
 
 
-@typed
 def save_embedding(
     module: nn.Module,
     output: str | os.PathLike[str],
@@ -47,6 +47,7 @@ def save_embedding(
         InputError: a value is not finite, the padding row is not zero, or there are not as many rows as tokens.
         OutputError: the bundle cannot be written.
     """
+    check(SAVE_EMBEDDING, locals())
     bare = _bare(module)
     words = bare.words if isinstance(bare, TextEmbedding) else bare
     if not isinstance(words, nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding):

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import FormatError, InputError, SourceError, shown
+from ...io.archives.zip_directory import read_directory
 from ...io.filesystem import identity
 from ...words.vocabulary_file import MAX_LINE
 from .arrays import FileArray, Lines
@@ -76,7 +77,7 @@ class NpzSource(MatrixSource):
         self._descriptor = self._file.fileno()
         self.identity = identity(self._descriptor)
         with _readable(path):
-            archive = zipfile.ZipFile(self._file)
+            archive = read_directory(self._file, path)
             _check_members(archive, path)
             arrays = {array.name: array for array in (_look(archive, info) for info in archive.infolist())}
         vectors = _pick(arrays, member, path)

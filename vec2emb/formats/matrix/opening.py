@@ -8,8 +8,8 @@ from typing import Any
 from ...errors import HeaderError, InputError, UsageError
 from ...io.checksum import checked_hex, compare
 from ...io.filesystem import identity, sha256_of
+from ...options.choices import MAX_DIM
 from .. import ReadAs
-from ..described import MAX_DIM
 from .gensims import beside
 from .source import MatrixSource, changed
 

@@ -11,6 +11,7 @@ import struct
 from typing import Any
 
 from ...bundle.publication import CONFIG, MODEL, VOCAB
+from ...errors import InputError
 from ...io.sources import is_open_file
 from ...io.urls import is_url, name_of, plain
 
@@ -95,11 +96,11 @@ def is_old_fasttext(head: bytes) -> bool:
 
 def _holds_arrays(path: str) -> bool:
     """Whether a zip archive holds NumPy arrays and nothing else."""
-    import zipfile
+    from ...io.archives.zip_directory import read_directory
 
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
-        return False
+        with open(path, "rb") as file:
+            names = read_directory(file, path).namelist()
+    except (OSError, InputError):
+        return False  # the reader of archives reports what is wrong
     return bool(names) and all(name.endswith(".npy") for name in names)

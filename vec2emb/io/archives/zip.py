@@ -1,6 +1,6 @@
 """Zip: a directory at the end of the file says where its members are, so one must be able to jump in it.
 
-The directory is read with the standard library, zip64 and all. The members are read here: a member is a slice of the
+`zip_directory` reads the directory. The members are read here: a member is a slice of the
 file, decompressed, and checked against the size and the checksum that the directory gives.
 """
 
@@ -12,10 +12,11 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import FormatError, SourceError
+from ...errors import FormatError
 from ..compression import Codec, Decompressed, Read, bzip2, raw_deflate, xz, zip_lzma, zstd
 from .choice import Choice
 from .members import Entry, Member, Slice, corrupt, cut
+from .zip_directory import LOCAL_HEADER, read_directory
 
 _ENCRYPTED = 0x2041  # flags: encrypted, strongly, header hidden
 
@@ -56,15 +57,7 @@ class _Zip:
 
     def entries(self) -> list[Entry]:
         """All members, as the directory lists them."""
-        try:
-            infos = zipfile.ZipFile(self._file).infolist()
-        except (zipfile.BadZipFile, NotImplementedError, struct.error, OSError, ValueError, EOFError) as error:
-            raise SourceError(
-                "archive-corrupt",
-                f"the zip archive's directory, which stands at its end, is missing or corrupt ({error})",
-                path=self._label,
-                hint="the download or copy is not complete: get the file again",
-            ) from error
+        infos = read_directory(self._file, self._label).infolist()
         _refuse_other_trades([info.filename for info in infos], self._label)
         return [_entry(info) for info in infos]
 
@@ -86,11 +79,11 @@ class _Zip:
         header = b""
         if 0 <= start < self._size:
             self._file.seek(start)
-            header = self._file.read(30)
-        if len(header) < 30 or not header.startswith(b"PK\3\4"):
+            header = self._file.read(LOCAL_HEADER)
+        if len(header) < LOCAL_HEADER or not header.startswith(b"PK\3\4"):
             raise corrupt("zip", self._label, "no member begins where its directory says so")
         name, extra = struct.unpack("<HH", header[26:])
-        return start + 30 + int(name) + int(extra)
+        return start + LOCAL_HEADER + int(name) + int(extra)
 
 
 def _entry(info: zipfile.ZipInfo) -> Entry:

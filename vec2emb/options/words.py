@@ -1,0 +1,124 @@
+"""Which words are rows: vocabularies, corpora, missing words and special tokens."""
+
+from __future__ import annotations
+
+from .choices import ENCODING_ERRORS, ENGINES, MISSING, NEW_MISSING, SPECIALS_AT
+from .definition import BOOL, COUNTS, MANY, NONE, PATH, REQUIRED, TEXT, TOKEN, Option, checked_within, whole
+
+WORDS, CORPUS, SPECIALS = "Words", "Corpus", "Special tokens"
+
+WORDS_LIKE = (PATH | MANY).named("WordsLike")
+
+VOCAB = Option(
+    "vocab", WORDS_LIKE | NONE,
+    "Words in row order, one per line (or vocab.json, tokenizer.json). If FILE has neither a padding nor an unknown "
+    "token, both are added in front.",
+    heading=WORDS, metavar="FILE", recorded="vocab",
+)  # fmt: skip
+ONLY = Option(
+    "only", WORDS_LIKE | NONE, "Keep only the words of FILE, in the order of SOURCE.",
+    heading=WORDS, metavar="FILE", recorded="only",
+)  # fmt: skip
+MISSING_WORDS = Option(
+    "missing", TEXT,
+    "Row of a word of --vocab or --corpus that SOURCE lacks; subword composes it of its n-grams (fastText .bin).",
+    "normal", MISSING, "missing-policy", WORDS, recorded="missing",
+)  # fmt: skip
+NEW_WORDS_MISSING = MISSING_WORDS.but(
+    type=TEXT | NONE, help="Row of a word that SOURCE lacks; required without SOURCE.", default=None,
+    choices=NEW_MISSING, usual="normal",
+)  # fmt: skip
+CASE_FALLBACK = Option(
+    "case_fallback", BOOL,
+    "A word that SOURCE lacks takes the row of its lower-case, capitalised or upper-case spelling.",
+    False, heading=WORDS, recorded="case_fallback",
+)  # fmt: skip
+LOWERCASE = Option(
+    "lowercase", BOOL, "Lower-case the tokens of SOURCE and --corpus; the lower-case row of SOURCE wins.",
+    False, heading=WORDS, recorded="lowercase",
+)  # fmt: skip
+
+CORPUS_WORDS = Option(
+    "corpus", (PATH | MANY | COUNTS).named("CorpusLike") | NONE,
+    "Take the words from a text instead of --vocab, the most frequent first. A file (text, .jsonl, Parquet), folder, "
+    "quoted pattern or URL; may be repeated.",
+    heading=CORPUS, metavar="PATH", repeated=True,
+)  # fmt: skip
+PATHS = Option("paths", (PATH | MANY).named("PathsLike"), default=REQUIRED, kind="positional", only="python")
+TOKENIZER = Option(
+    "tokenizer", TEXT,
+    "How text is split: whitespace (ASCII), bert (also at Unicode white space and around punctuation), regex:PATTERN "
+    "(its matches) or hf:FILE (a tokenizer.json).",
+    "whitespace", heading=CORPUS, metavar="NAME",
+)  # fmt: skip
+CORPUS_LOWERCASE = LOWERCASE.but(help="Lower-case the tokens of the corpus.", heading=CORPUS)
+FIELD = Option(
+    "field", TEXT | NONE, "Key (JSON lines) or column (Parquet) that holds the text.",
+    usual="text", heading=CORPUS, metavar="NAME",
+)  # fmt: skip
+CORPUS_ENCODING_ERRORS = Option(
+    "encoding_errors", TEXT, "What to do if a token of the corpus is not UTF-8.",
+    "error", tuple(ENCODING_ERRORS), "encoding-errors", CORPUS,
+)  # fmt: skip
+MIN_COUNT = Option(
+    "min_count", whole(1), "Leave out tokens of the corpus with a lower count.",
+    1, code="min-count-range", heading=CORPUS, metavar="N",
+)  # fmt: skip
+MAX_SIZE = Option(
+    "max_size", whole(1) | NONE, "Keep at most N tokens of the corpus.",
+    code="max-size-range", heading=CORPUS, metavar="N",
+)  # fmt: skip
+ENGINE = Option(
+    "engine",
+    TEXT,
+    "Count with threads on this machine, or as Dask tasks.",
+    "local",
+    ENGINES,
+    "unknown-engine",
+    "Machine",
+)
+MEMORY = Option(
+    "memory", checked_within("int | str"), "About how much memory counting may use; the rest goes to temporary files.",
+    "1GB", heading="Machine", metavar="SIZE",
+)  # fmt: skip
+SCHEDULER = Option(
+    "scheduler", checked_within("Any"), "Dask scheduler: the address of a cluster, or synchronous, threads, processes.",
+    usual="threads", heading="Machine", metavar="NAME",
+)  # fmt: skip
+PARTS = Option(
+    "parts", PATH | NONE, "Folder or URL for intermediate counts of Dask; all workers must see it.",
+    usual="a temporary folder", heading="Machine", metavar="FOLDER",
+)  # fmt: skip
+
+PAD = Option(
+    "pad", TOKEN | NONE, "Padding token; its row is zero.", "<pad>", heading=SPECIALS, metavar="TOKEN", recorded="pad"
+)
+NO_PAD = Option("no_pad", BOOL, "No padding token.", False, heading=SPECIALS, only="cli")
+UNK = Option("unk", TOKEN | NONE, "Unknown token.", "<unk>", heading=SPECIALS, metavar="TOKEN", recorded="unk")
+NO_UNK = Option("no_unk", BOOL, "No unknown token.", False, heading=SPECIALS, only="cli")
+UNK_INIT = Option(
+    "unk_init", TOKEN | NONE, "Row of the unknown token: zeros, mean, normal, uniform or token:WORD.",
+    usual="the file's own, else mean", heading=SPECIALS, metavar="INIT", recorded="unk_init",
+)  # fmt: skip
+SPECIAL = Option(
+    "specials", MANY.named("Iterable[SpecialLike]")._replace(parse="token"),
+    "Another special token; may be repeated. INIT as for --unk-init; without it the file's own row, else normal.",
+    (), heading=SPECIALS, metavar="TOKEN[=INIT]", flags=("--special",), repeated=True, recorded="specials",
+)  # fmt: skip
+SPECIALS_PLACE = Option(
+    "specials_at",
+    TEXT,
+    "Where the special tokens go.",
+    "start",
+    SPECIALS_AT,
+    "specials-at",
+    SPECIALS,
+    recorded="specials_at",
+)
+SEED = Option(
+    "seed", whole(), "Seed of the random rows.", 0, code="seed-range", heading=SPECIALS, metavar="N", recorded="seed"
+)
+
+COUNTING = (TOKENIZER, FIELD, MIN_COUNT, MAX_SIZE)
+WORD_OPTIONS = (VOCAB, CORPUS_WORDS, *COUNTING, MISSING_WORDS, ONLY, CASE_FALLBACK, LOWERCASE)
+SPECIAL_OPTIONS = (PAD, NO_PAD, UNK, NO_UNK, UNK_INIT, SPECIAL, SPECIALS_PLACE, SEED)
