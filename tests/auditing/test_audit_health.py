@@ -298,7 +298,7 @@ def test_a_damaged_bundle_fails_its_checks(tmp_path: Path) -> None:
     health = of(tmp_path / "b").health
     assert health.checks_failed == 1
     assert health.findings[0].code == "check-failed"
-    assert "sha256 of model.safetensors" in health.findings[0].message
+    assert "digest of model.safetensors" in health.findings[0].message
 
 
 # Kinds of token.

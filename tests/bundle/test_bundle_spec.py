@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import FIXTURES, ROOT, collected
+from helpers import FIXTURES, ROOT, collected, digest_of
 from numpy.typing import NDArray
 from safetensors import safe_open
 
@@ -223,7 +223,7 @@ def same_facts(files: Files) -> None:
 @sentence("J3")
 def checksums(files: Files) -> None:
     expected = {
-        path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in (files.model, files.vocab)
+        path.name: {"bytes": path.stat().st_size, "digest": digest_of(path)} for path in (files.model, files.vocab)
     }
     assert files.settings["files"] == expected
 

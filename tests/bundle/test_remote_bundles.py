@@ -287,7 +287,7 @@ def test_downloaded_once(local: Path, downloads: Path) -> None:
 
 def _changed(web: Web, path: str) -> None:
     config = json.loads(web.files[path].data)
-    config["files"]["vocab.txt"]["sha256"] = "0" * 64
+    config["files"]["vocab.txt"]["digest"] = "0" * 64
     web.put(path, json.dumps(config).encode())
 
 

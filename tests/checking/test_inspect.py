@@ -99,7 +99,7 @@ def test_a_bundle(bundle: Path) -> None:
     found = vec2emb.inspect(bundle)
     assert (found.kind, found.ok) == ("bundle", True)
     assert [check["check"] for check in found.checks] == [
-        "sha256 of model.safetensors", "sha256 of vocab.txt", "vocabulary belongs to the table", "padding row is zero",
+        "digest of model.safetensors", "digest of vocab.txt", "vocabulary belongs to the table", "padding row is zero",
     ]  # fmt: skip
     facts = found.facts
     assert (facts["rows"], facts["dim"], facts["dtype"], facts["padding_idx"], facts["unk_idx"]) == (
@@ -126,17 +126,17 @@ def damage(path: Path, change: Any) -> None:
 def test_a_padding_row_that_is_not_zero(bundle: Path) -> None:
     damage(bundle / "model.safetensors", lambda data: data[:4096] + b"\0\0\x80\x3f" + data[4100:])
     failed = [check["check"] for check in vec2emb.inspect(bundle).checks if not check["ok"]]
-    assert failed == ["sha256 of model.safetensors", "padding row is zero"]
+    assert failed == ["digest of model.safetensors", "padding row is zero"]
 
 
 def test_another_vocabulary(bundle: Path) -> None:
     damage(bundle / "vocab.txt", lambda data: data.replace(b"the\nof\n", b"of\nthe\n"))
     found = vec2emb.inspect(bundle)
     assert [check["check"] for check in found.checks if not check["ok"]] == [
-        "sha256 of vocab.txt", "vocabulary belongs to the table",
+        "digest of vocab.txt", "vocabulary belongs to the table",
     ]  # fmt: skip
     assert not found.ok
-    assert "FAILED: sha256 of vocab.txt" in str(found)
+    assert "FAILED: digest of vocab.txt" in str(found)
 
 
 def test_a_safetensors_file_with_a_padding_row() -> None:

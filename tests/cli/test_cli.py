@@ -283,7 +283,7 @@ def test_check_missed(call: Call, source: Path, tmp_path: Path) -> None:
     vocab.write_bytes(vocab.read_bytes().replace(b"The", b"Teh"))
     done = call("inspect", out)
     assert done.code == 3
-    assert "FAILED: sha256 of vocab.txt" in done.out
+    assert "FAILED: digest of vocab.txt" in done.out
     done = call("inspect", out, "--json")
     assert done.code == 3
     assert done.json["ok"] is False

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import collected, run
+from helpers import collected, digest_of, run
 
 import vec2emb
 from vec2emb.errors import CheckError, InputError, OutputError, UsageError
@@ -32,11 +32,17 @@ def test_expectations_that_hold(source: Path) -> None:
     convert(source, expect={"rows": 5, "dim": 3})
     digest = hashlib.sha256((source.parent / "out" / "model.safetensors").read_bytes()).hexdigest()
     convert(source, expect=f"rows=5,dim=3,sha256={digest.upper()}", if_exists="replace")
+    convert(source, expect={"digest": digest_of(source.parent / "out" / "model.safetensors")}, if_exists="replace")
 
 
 @pytest.mark.parametrize(
     ("expect", "code"),
-    [("rows=4", "expected-rows"), ({"dim": 2}, "expected-dim"), ("sha256=" + "0" * 64, "expected-sha256")],
+    [
+        ("rows=4", "expected-rows"),
+        ({"dim": 2}, "expected-dim"),
+        ("sha256=" + "0" * 64, "expected-sha256"),
+        ("digest=" + "0" * 64, "expected-digest"),
+    ],
 )
 def test_expectations_that_are_missed_leave_nothing(source: Path, expect: Any, code: str) -> None:
     with pytest.raises(CheckError, match="nothing was written") as error:
@@ -45,7 +51,7 @@ def test_expectations_that_are_missed_leave_nothing(source: Path, expect: Any, c
     assert sorted(path.name for path in source.parent.iterdir()) == ["vectors.txt"]
 
 
-@pytest.mark.parametrize("expect", ["rows", "rows=x", "columns=3", "sha256=12", {"rows": -1}])
+@pytest.mark.parametrize("expect", ["rows", "rows=x", "columns=3", "sha256=12", "digest=12", {"rows": -1}])
 def test_expectations_that_are_none(source: Path, expect: Any) -> None:
     with pytest.raises(UsageError, match="this is no expectation"):
         convert(source, expect=expect)

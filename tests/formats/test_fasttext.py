@@ -106,7 +106,7 @@ def test_unseen_words(name: str, tmp_path: Path, kernel: str, block: str) -> Non
     assert str(table.explain("unseen")).endswith("composed of its character n-grams by the source's model")
     found = vec2emb.verify(tmp_path / "o", source=MODELS / f"{name}.bin", rebuild=MODELS / f"{name}.bin")
     assert found.ok, str(found)
-    assert found.identical_sha256
+    assert found.identical_digest
 
 
 @pytest.mark.slow

@@ -268,7 +268,7 @@ def test_a_bundle_of_itself_is_itself(dtype: str, glove: Path, tmp_path: Path, k
     assert vec2emb.verify(tmp_path / "a").ok
     found = vec2emb.verify(tmp_path / "c", source=tmp_path / "b.safetensors", rebuild=tmp_path / "b.safetensors")
     assert found.ok, str(found)
-    assert found.identical_sha256
+    assert found.identical_digest
 
 
 def test_what_does_not_come_along(glove: Path, tmp_path: Path) -> None:

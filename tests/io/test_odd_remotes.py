@@ -189,7 +189,7 @@ def test_a_cache_that_cannot_be_written(
     )
     downloads.unlink()
 
-    def full(*_: object) -> Any:
+    def full(*_: object, **__: object) -> Any:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("vec2emb.bundle.download.open", full, raising=False)

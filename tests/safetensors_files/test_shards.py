@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors
-from helpers import FIXTURES, bits, collected, run, ways
+from helpers import FIXTURES, bits, collected, digest_of, run, ways
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
@@ -72,7 +72,7 @@ def test_each_shard_says_which_rows_it_holds(made: Path) -> None:
         path = made / "many" / shard(number)
         data = path.read_bytes()
         assert config["files"][path.name] == {
-            "bytes": len(data), "rows": [start, stop], "sha256": hashlib.sha256(data).hexdigest()
+            "bytes": len(data), "rows": [start, stop], "digest": digest_of(data)
         }  # fmt: skip
         assert len(data) == 4096 + (stop - start) * 200 <= SIZE
         with safetensors.safe_open(path, "numpy") as opened:
@@ -100,7 +100,7 @@ def test_export_conversion_blocks_and_threads_give_the_same(
     assert len(expected) == shards + 2
     assert done.files.keys() == expected.keys()
     for name, facts in done.files.items():
-        assert (facts["bytes"], facts["sha256"]) == (len(expected[name]), hashlib.sha256(expected[name]).hexdigest())
+        assert (facts["bytes"], facts["digest"]) == (len(expected[name]), digest_of(expected[name]))
     assert done.notes == [f"{shards} shards of at most 9,000 bytes"]
     for threads in ways(monkeypatch, blocks=("64", ""), threads=(1, 3)):
         report = vec2emb.convert(
@@ -228,15 +228,18 @@ def test_what_is_read_in_pieces_does_not_stay_in_memory(
         seen.append(resident(tmp_path))
 
     class Watched:
-        def __init__(self) -> None:
-            self.digest = sha256()
+        def __init__(self, data: bytes = b"") -> None:
+            self._sum = sha256(data)
 
         def update(self, data: bytes) -> None:
             seen.append(resident(tmp_path))
-            self.digest.update(data)
+            self._sum.update(data)
+
+        def digest(self) -> bytes:
+            return self._sum.digest()
 
         def hexdigest(self) -> str:
-            return self.digest.hexdigest()
+            return self._sum.hexdigest()
 
     monkeypatch.setattr(hashlib, "sha256", Watched)
     opened.check_sum()
@@ -399,11 +402,13 @@ def test_what_reads_bundles_reads_shards(made: Path, tmp_path: Path) -> None:
     assert vec2emb.load(made / "many" / shard(2)).vocab.tokens == vec2emb.load(made / "one").vocab.tokens
     found = vec2emb.verify(made / "many", source=SAMPLE, rebuild=SAMPLE)
     assert found.ok, str(found)
+    assert found.identical_digest == digest_of(*(made / "many" / shard(n) for n in (1, 2, 3)))
+    vec2emb.convert(SAMPLE, tmp_path / "b", shard_size=SIZE, expect={"digest": found.identical_digest, "rows": 252})
     listing = "".join(
         f"{hashlib.sha256((made / 'many' / shard(n)).read_bytes()).hexdigest()}  {shard(n)}\n" for n in (1, 2, 3)
     )
-    assert found.identical_sha256 == hashlib.sha256(listing.encode()).hexdigest()
-    vec2emb.convert(SAMPLE, tmp_path / "b", shard_size=SIZE, expect={"sha256": found.identical_sha256, "rows": 252})
+    expect = {"sha256": hashlib.sha256(listing.encode()).hexdigest()}
+    vec2emb.convert(SAMPLE, tmp_path / "b", shard_size=SIZE, expect=expect, if_exists="replace")
     with pytest.raises(vec2emb.errors.CheckError, match="sha256"):
         vec2emb.convert(SAMPLE, tmp_path / "c", shard_size=SIZE, expect={"sha256": "0" * 64})
     assert not (tmp_path / "c").exists()
@@ -465,7 +470,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "rows": (edit(lambda config: config["files"][shard(2)].update(rows=[99, 197])), f"{shard(2)} holds other rows"),
     "no-rows": (edit(lambda config: config["files"][shard(2)].pop("rows")), f"{shard(2)} holds other rows"),
     "bytes": (edit(lambda config: config["files"][shard(2)].update(bytes=1)), f"{shard(2)} has another size"),
-    "no-sha": (edit(lambda config: config["files"][shard(2)].pop("sha256")), f"{shard(2)}.sha256 must be a string"),
+    "no-digest": (edit(lambda config: config["files"][shard(2)].pop("digest")), f"{shard(2)}.digest must be a string"),
     "not-listed": (edit(lambda config: config["files"].pop(shard(3))), "the table is not as its metadata say"),
     "key": (edit(lambda config: config.update(key="other")), "the shards are not those of one table"),
     "key-list": (edit(lambda config: config.update(key=["weight"])), "$.key must be a string"),
@@ -488,7 +493,7 @@ def test_one_bit_is_found(many: Path, tmp_path: Path) -> None:
     data[5_000] ^= 1
     (many / shard(2)).write_bytes(data)
     failed = [check["check"] for check in vec2emb.verify(many, source=SAMPLE).checks if not check["ok"]]
-    assert failed == [f"sha256 of {shard(2)}", f"250 rows are what their words have in {SAMPLE}"]
+    assert failed == [f"digest of {shard(2)}", f"250 rows are what their words have in {SAMPLE}"]
     for write in (
         lambda: vec2emb.export(many, "shards", tmp_path / "out"),
         lambda: vec2emb.attach_positions(many, "learned", 5),

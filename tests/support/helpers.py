@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -30,6 +31,16 @@ def collected(call: Callable[[], T]) -> tuple[T, list[Vec2embWarning]]:
         warnings.simplefilter("always", Vec2embWarning)
         result = call()
     return result, [entry.message for entry in caught if isinstance(entry.message, Vec2embWarning)]
+
+
+def digest_of(*files: Path | bytes) -> str:
+    """The digest of a file by its definition; of several, that of a table in these shards."""
+    digests = []
+    for file in files:
+        data = file if isinstance(file, bytes) else file.read_bytes()
+        pieces = [hashlib.sha256(data[at : at + (8 << 20)]).digest() for at in range(0, len(data), 8 << 20)]
+        digests.append(hashlib.sha256(b"".join(pieces)).digest())
+    return digests[0].hex() if len(files) == 1 else hashlib.sha256(b"".join(digests)).hexdigest()
 
 
 def manifest_of(bundle: Path) -> Manifest:

@@ -18,7 +18,8 @@ from typing import Any
 
 from ..errors import BundleError, InputError, UsageError
 from ..io.atomic import AtomicOutput, tidy
-from ..io.filesystem import sync, write_file, writing
+from ..io.digest import WrittenPieces, reader
+from ..io.filesystem import sync, write_all, write_file, writing
 from ..io.remote import open_remote, read_whole
 from ..io.urls import joined, label_of, name_of
 from ..safetensors_files.sharding import shards_of
@@ -69,7 +70,7 @@ def _fill(part: str, urls: dict[str, str], config: bytes, url: str) -> None:
         if found != recorded[name]:
             raise BundleError(
                 "bundle-damaged", f"{name_of(urls[name])} is not the one that {CONFIG} names", path=label_of(url),
-                expected="{} bytes, sha256 {}".format(*recorded[name]), found="{} bytes, sha256 {}".format(*found),
+                expected="{} bytes, digest {}".format(*recorded[name]), found="{} bytes, digest {}".format(*found),
                 hint="an upload that failed or is under way? Upload the bundle again",
             )  # fmt: skip
     write_file(os.path.join(part, CONFIG), [config], flush=False)
@@ -140,13 +141,13 @@ def _read_config(urls: dict[str, str], url: str) -> bytes:
 
 
 def _recorded(config: bytes, url: str) -> dict[str, tuple[int, str]]:
-    """Bytes and sha256 that the files should have."""
+    """Bytes and digest that the files should have."""
     found: dict[str, tuple[int, str]] = {}
     try:
         files: dict[str, Any] = json.loads(config)["files"]
         for key, facts in files.items():
             name = MODEL if key.endswith(".safetensors") else VOCAB
-            found[name] = int(facts["bytes"]), str(facts["sha256"])
+            found[name] = int(facts["bytes"]), str(facts["digest"])
         return {name: found[name] for name in (MODEL, VOCAB)}
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise BundleError(
@@ -156,12 +157,14 @@ def _recorded(config: bytes, url: str) -> dict[str, tuple[int, str]]:
 
 
 def _download(url: str, path: str) -> tuple[int, str]:
-    """Copy a file; its bytes and sha256."""
-    digest, size, buffer = hashlib.sha256(), 0, memoryview(bytearray(_PIECE))
-    with open_remote(url) as source, open(path, "xb") as file:
+    """Copy a file; its bytes and digest."""
+    size, buffer = 0, memoryview(bytearray(_PIECE))
+    with open_remote(url) as source, open(path, "x+b", buffering=0) as file:
+        written = WrittenPieces(reader(file.fileno()))
+        written.early = True
         while count := source.readinto(buffer):
-            file.write(buffer[:count])
-            digest.update(buffer[:count])
+            write_all(file.fileno(), buffer[:count], size)
+            written.wrote(size, count)
             size += count
         source.check_unchanged()
-    return size, digest.hexdigest()
+        return size, written.finish(size)

@@ -9,8 +9,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ..io.digest import digest_of
 from ..positions.plan import PositionPlan
-from ..safetensors_files.sharding import FileRecord, is_shard_name, listing_sha256
+from ..safetensors_files.sharding import FileRecord, is_shard_name
 from ..version import __version__
 from ..words.token_lookup import Lookup
 from ..words.word_list import CorpusRecord
@@ -257,11 +258,11 @@ class Manifest(NamedTuple):
         for step, rows in self.provenance.added:
             yield history[step], rows
 
-    def table_sha256(self) -> str:
-        """SHA-256 of model.safetensors; of shards, the one that stands for all."""
+    def table_digest(self) -> str:
+        """The digest of model.safetensors; of shards, SHA-256 over the digests of all of them, in their order."""
         if self.shard_size is not None:
-            return listing_sha256({name: record.sha256 for name, record in self.files.items()})
-        return next(record.sha256 for name, record in self.files.items() if name.endswith(".safetensors"))
+            return digest_of(bytes.fromhex(self.files[name].digest) for name in self.shards)
+        return next(record.digest for name, record in self.files.items() if name.endswith(".safetensors"))
 
     def header(self) -> dict[str, Any]:
         """What the tensors' own metadata hold, but for the hash of the vocabulary."""

@@ -7,6 +7,7 @@ are only parsed when they are used.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NoReturn, TypeVar, cast, get_args
 
@@ -358,5 +359,8 @@ def _files(files: _Fields) -> dict[str, FileRecord]:
         rows = one.get("rows")
         if rows is not ... and not (isinstance(rows, list) and [type(row) for row in rows] == [int, int]):
             one.fail("rows", "a pair of rows")
-        found[name] = FileRecord(one.count("bytes"), one.text("sha256"), None if rows is ... else (rows[0], rows[1]))
+        digest = one.text("digest")
+        if not re.fullmatch("[0-9a-f]{64}", digest):
+            one.fail("digest", "64 hexadecimal digits")
+        found[name] = FileRecord(one.count("bytes"), digest, None if rows is ... else (rows[0], rows[1]))
     return found

@@ -8,7 +8,7 @@ the place of the first:
                         string that says nothing of the source
     vocab.txt           UTF-8, each token followed by LF, line i is row i
     vec2emb.json        everything else: how each special token was set, which rows train, the source, the options, size
-                        and sha256 of the other two, and sha256 of itself (less that field)
+                        and digest (see `io.digest`) of the other two, and sha256 of itself (less that field)
 """
 
 from __future__ import annotations
@@ -128,9 +128,9 @@ class Bundle:
         return [*self.files, *([] if self._position_file is self.files[0] else [self._position_file])]
 
     def checksums(self) -> list[tuple[str, str]]:
-        """Path and recorded sha256 of every file but vec2emb.json."""
-        files = [(file.path, file.recorded.sha256) for file in self.tables()]
-        return [*files, (self.target.paths[VOCAB], self._recorded(VOCAB).sha256)]
+        """Path and recorded digest of every file but vec2emb.json."""
+        files = [(file.path, file.recorded.digest) for file in self.tables()]
+        return [*files, (self.target.paths[VOCAB], self._recorded(VOCAB).digest)]
 
     def paths(self) -> list[str]:
         """All files of the bundle."""
@@ -143,11 +143,11 @@ class Bundle:
             BundleError: a file is not the one that was written.
         """
         for file in self.tables():
-            expected, actual = file.recorded.sha256, file.sha256()
+            expected, actual = file.recorded.digest, file.digest()
             if actual != expected:
                 raise BundleError(
                     "bundle-damaged", "the tensors are not those that were written", path=self.label,
-                    expected=f"sha256 {expected}", found=actual, hint="convert again, or copy the bundle again",
+                    expected=f"digest {expected}", found=actual, hint="convert again, or copy the bundle again",
                 )  # fmt: skip
 
     def _open_model(self) -> TableFile:
@@ -246,13 +246,13 @@ class Bundle:
         return tensors[0]
 
     def _recorded(self, name: str) -> FileRecord:
-        """Size and sha256 of a file, found by the end of its name: all files may have been renamed together."""
+        """Size and digest of a file, found by the end of its name: all files may have been renamed together."""
         files = self.manifest.files
         for key, record in files.items():
             if key.endswith(name.removeprefix("model")):
                 return record
         raise self._damaged(
-            f"{CONFIG} does not say what {name} should be", "its bytes and sha256", shown(str([*files]))
+            f"{CONFIG} does not say what {name} should be", "its bytes and digest", shown(str([*files]))
         )
 
     def _check_sizes(self) -> None:
@@ -304,7 +304,7 @@ def compare_with_existing(target: Target, manifest: Manifest) -> None:
     Raises:
         OutputError: it is another one.
     """
-    import hashlib
+    from ..io.digest import file_digest
 
     existing = Bundle(target.location)
     new, old = ({**one.to_dict(), "self_sha256": None} for one in (manifest, existing.manifest))
@@ -313,9 +313,8 @@ def compare_with_existing(target: Target, manifest: Manifest) -> None:
     for path, _ in existing.checksums():
         name = renamed.get(path, os.path.basename(path))
         record = manifest.files.get(name)
-        with open(path, "rb") as file:
-            if record is None or hashlib.file_digest(file, "sha256").hexdigest() != record.sha256:
-                differing.append(name)
+        if record is None or file_digest(path) != record.digest:
+            differing.append(name)
     if differing:
         raise OutputError(
             "target-differs",

@@ -6,19 +6,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from .._kernel import cast_rows
 from .._kernel.codes import Cast
 from ..errors import InputError, UsageError
-from ..io.filesystem import sha256_of, sync, write_all, write_file, writing
+from ..io.digest import file_digest
+from ..io.filesystem import size_and_sha256, sync, write_file, writing
 from ..io.urls import is_url
-from ..io.writeback import WriteBack
+from ..io.writeback import WriteBack, in_background
 from ..safetensors_files.header import TensorInfo, encode_header
 from ..safetensors_files.rows import RowFile
-from ..safetensors_files.sharding import FileRecord, rows_each
+from ..safetensors_files.sharding import FileRecord, listing_sha256, rows_each
 from ..version import __version__
 from .publication import CONFIG, MODEL, SCRATCH, VOCAB, WAITING, Publication, Target
 from .reader import DTYPES, HEADER_BYTES, largest
@@ -64,6 +64,7 @@ class BundleWriter:
     Args:
         stored: rows come in the stored type already; otherwise as float32, and `finish` casts them.
         shard_size: cut the table into shards of at most so many bytes each; None for one file.
+        threads: how many hash what is not hashed yet in the end; one a core by default.
 
     Attributes:
         rows: where the rows go: their place in the tensors' file, or a scratch file if they are to be cast.
@@ -80,11 +81,13 @@ class BundleWriter:
         *,
         stored: bool = False,
         shard_size: int | None = None,
+        threads: int | None = None,
     ) -> None:
         self._publication = publication
         self._dim = dim
         self._dtype = dtype
         self._shard_size = shard_size
+        self._threads = threads
         self._vocabulary = 0, ""  # its bytes and their sha256
         label = publication.target.label
         with writing(label), contextlib.ExitStack() as self._open:
@@ -99,7 +102,7 @@ class BundleWriter:
         item = DTYPES[self._dtype][1]
         if self._shard_size is None:
             model = self._create(MODEL)
-            return RowFile(model, HEADER_BYTES, self._dim, label, item, WriteBack(model))
+            return RowFile(model, HEADER_BYTES, self._dim, label, item, WriteBack(model), hashed=True)
         from ..safetensors_files.shard_writer import ShardedRows
 
         check_folder(self._publication.target, self._shard_size)
@@ -153,26 +156,33 @@ class BundleWriter:
                 os.unlink(publication.path(WAITING))
             finish = self._finish_model if self._shard_size is None else self._finish_shards
             files = finish(manifest, metadata, position_bytes)
-            files[publication.target.file_name(VOCAB)] = FileRecord(size, digest)
+            files[publication.target.file_name(VOCAB)] = FileRecord(size, file_digest(publication.path(VOCAB)))
             written = manifest._replace(files=files, shard_size=self._shard_size, vec2emb_version=__version__).signed()
             write_file(publication.path(CONFIG), [written.encode()])
         return written
+
+    def table_sha256(self, manifest: Manifest) -> str:
+        """The plain SHA-256 of model.safetensors, once it is finished; of shards that of their list."""
+        names = manifest.shards or [MODEL]
+        sums = {name: size_and_sha256(self._publication.path(name))[1] for name in names}
+        return listing_sha256(sums) if manifest.shards else sums[MODEL]
 
     def _finish_model(
         self, manifest: Manifest, metadata: dict[str, str], position_bytes: bytes | bytearray
     ) -> dict[str, FileRecord]:
         """Header and positions of the one file; what vec2emb.json says of it."""
-        model, entries = self._table.descriptor, self._entries(manifest, len(position_bytes))
+        table, entries = self._table, self._entries(manifest, len(position_bytes))
         header = encode_header(entries, metadata, align=HEADER_BYTES)
         if len(header) != HEADER_BYTES:
             raise AssertionError(f"a header of {len(header)} bytes")
-        write_all(model, header, 0)
+        table.put(0, header)
         for key in manifest.position_keys:
-            write_all(model, position_bytes, HEADER_BYTES + entries[key].start)
+            table.put(HEADER_BYTES + entries[key].start, position_bytes)
         end = HEADER_BYTES + max(entry.stop for entry in entries.values())
-        os.ftruncate(model, end)
+        os.ftruncate(table.descriptor, end)
         name = self._publication.target.file_name(MODEL)
-        return {name: FileRecord(end, self._sync_and_hash(model))}
+        with in_background(self._sync):
+            return {name: FileRecord(end, table.digest(end, self._threads))}
 
     def _finish_shards(
         self, manifest: Manifest, metadata: dict[str, str], position_bytes: bytes | bytearray
@@ -182,9 +192,10 @@ class BundleWriter:
 
         if not isinstance(self._table, ShardedRows):
             raise AssertionError("no shards")
-        sync(self._publication.path(VOCAB))
         positions = dict.fromkeys(manifest.position_keys, position_bytes)
-        return self._table.finish(manifest.rows, manifest.key, DTYPES[self._dtype][0], metadata, positions)
+        sizes = self._table.finish(manifest.rows, manifest.key, DTYPES[self._dtype][0], metadata, positions)
+        with in_background(self._sync):
+            return self._table.records(sizes, self._threads)
 
     def _entries(self, manifest: Manifest, position_bytes: int) -> dict[str, TensorInfo]:
         """Words first, so that their place does not depend on what follows."""
@@ -217,23 +228,6 @@ class BundleWriter:
             at += len(block) // (4 * self._dim)
         os.unlink(self._publication.path(SCRATCH))
 
-    def _sync_and_hash(self, model: int) -> str:
-        """Both take a while; neither waits for the other."""
-        failures: list[OSError] = []
-
-        def flush() -> None:
-            try:
-                self._table.sync()
-                sync(self._publication.path(VOCAB))
-            except OSError as error:
-                failures.append(error)
-
-        flushing = threading.Thread(target=flush, name="vec2emb-sync")
-        flushing.start()
-        try:
-            digest = sha256_of(model)
-        finally:
-            flushing.join()
-        if failures:
-            raise failures[0]
-        return digest
+    def _sync(self) -> None:
+        self._table.sync()
+        sync(self._publication.path(VOCAB))

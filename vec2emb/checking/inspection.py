@@ -13,6 +13,7 @@ from ..conversion.report import announce
 from ..conversion.selection import Selection
 from ..errors import BundleError, InputError, UsageError, Vec2embWarning, printable
 from ..formats.matrix.recognition import is_bundle
+from ..io.digest import file_digest
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
 from ..io.urls import is_url, label_of, plain
@@ -192,8 +193,6 @@ def _inspect_tensors(label: str) -> Inspection:
 
 
 def _inspect_bundle(label: str, bundle: Bundle) -> Inspection:
-    import hashlib
-
     from ..words.vocabulary import Vocabulary
 
     found = Inspection(label, "bundle")
@@ -218,9 +217,8 @@ def _inspect_bundle(label: str, bundle: Bundle) -> Inspection:
         found.facts["shards"] = len(bundle.shards)
         found.facts["shard_size"] = manifest.shard_size
     for path, recorded in bundle.checksums():
-        with open(path, "rb") as file:
-            actual = hashlib.file_digest(file, "sha256").hexdigest()
-        found.check(f"sha256 of {os.path.basename(path)}", actual == recorded, actual)
+        actual = file_digest(path)
+        found.check(f"digest of {os.path.basename(path)}", actual == recorded, actual)
     try:
         vocab = Vocabulary.map_file(
             bundle.target.paths[VOCAB], padding_idx=None, unk_idx=None, sha256=bundle.vocab_sha256

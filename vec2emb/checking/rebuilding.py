@@ -15,7 +15,7 @@ from ..conversion.reading_pass import with_recorded_member
 from ..conversion.recording import READING, TABLE, arguments_of
 from ..editing.attaching import repeat_steps
 from ..errors import UsageError, Vec2embWarning, shown
-from ..io.filesystem import size_and_sha256
+from ..io.digest import file_digest
 from ..io.progress import ProgressLike
 from ..words.vocabulary import Vocabulary
 from ..words.word_list import WordList
@@ -55,7 +55,7 @@ def check_rebuilt(
         same = [_compare(*pair, found) for pair in _pairs(opened, target)]
     same.append(_compare_manifests(opened, manifest, found))
     if all(same):
-        found.identical_sha256 = opened.manifest.table_sha256()
+        found.identical_digest = opened.manifest.table_digest()
 
 
 def _arguments(opened: Bundle, vocab: Vocabulary, found: Verification) -> dict[str, Any] | None:
@@ -136,9 +136,9 @@ def _pairs(opened: Bundle, target: Target) -> list[tuple[str, str, str]]:
 def _compare(name: str, path: str, rebuilt: str, found: Verification) -> bool:
     if not os.path.exists(rebuilt):
         return found.check(f"rebuilt {name} is the same", False, "no such file")
-    digests = [size_and_sha256(one)[1] for one in (path, rebuilt)]
+    digests = [file_digest(one) for one in (path, rebuilt)]
     return found.check(
-        f"rebuilt {name} is the same", digests[0] == digests[1], f"sha256 {digests[1]} instead of {digests[0]}"
+        f"rebuilt {name} is the same", digests[0] == digests[1], f"digest {digests[1]} instead of {digests[0]}"
     )
 
 

@@ -14,15 +14,16 @@ class Verification:
         path: the bundle, as the caller gave it.
         checks: each check with its name, `ok`, and what was found where it is not.
         notes: what could not be checked, or differs without being at fault.
-        identical_sha256: SHA-256 of model.safetensors, or the one that stands for all shards, if a rebuilt bundle is
-            the same; else None.
+        identical_digest: the digest of the table if a rebuilt bundle is the same; else None.
+        sha256: the plain SHA-256 of each file by its name, if it was asked for; else None.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.checks: list[dict[str, Any]] = []
         self.notes: list[str] = []
-        self.identical_sha256: str | None = None
+        self.identical_digest: str | None = None
+        self.sha256: dict[str, str] | None = None
 
     @property
     def ok(self) -> bool:
@@ -44,8 +45,9 @@ class Verification:
             for check in self.checks
         ]
         lines += [f"note: {note}" for note in self.notes]
-        if self.identical_sha256 is not None:
-            lines.append(f"identical, sha256 {self.identical_sha256}")
+        if self.identical_digest is not None:
+            lines.append(f"identical, digest {self.identical_digest}")
+        lines += [f"{digest}  {name}" for name, digest in (self.sha256 or {}).items()]
         return printable("\n".join(lines))
 
     def __repr__(self) -> str:

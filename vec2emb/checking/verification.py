@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Iterator
 
@@ -11,6 +10,8 @@ from ..bundle.manifest_parser import self_checksum
 from ..bundle.publication import CONFIG, VOCAB
 from ..bundle.reader import Bundle
 from ..errors import BundleError, InputError, shown
+from ..io.digest import file_digest
+from ..io.filesystem import size_and_sha256
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
 from ..io.urls import is_url, label_of, plain
@@ -28,6 +29,7 @@ def verify(
     rebuild: str | os.PathLike[str] | None = None,
     *,
     allow_pickle: bool = False,
+    sha256: bool = False,
     threads: int | None = None,
     progress: ProgressLike = False,
 ) -> Verification:
@@ -42,6 +44,7 @@ def verify(
         rebuild: the file that the bundle was made of: a conversion with the recorded options must give the same three
             files, byte for byte. It is written to the system's folder for temporary files. Words of `vocab` and `only`
             are taken from the bundle itself.
+        sha256: also compute the plain SHA-256 of every file, as `sha256sum` does, one file after the other.
         allow_pickle, threads, progress: as for `convert`.
 
     Returns:
@@ -57,7 +60,9 @@ def verify(
         from ..bundle.download import downloaded
 
         with downloaded(label) as folder:
-            found = verify(folder, source, rebuild, allow_pickle=allow_pickle, threads=threads, progress=progress)
+            found = verify(
+                folder, source, rebuild, sha256=sha256, allow_pickle=allow_pickle, threads=threads, progress=progress
+            )
         found.path = label_of(label)
         return found
     found = Verification(label)
@@ -69,7 +74,9 @@ def verify(
         found.check("the files belong together", False, str(error))
         return found
     found.check("the files belong together", True)
-    _check_checksums(opened, found)
+    _check_checksums(opened, found, threads)
+    if sha256:
+        found.sha256 = {os.path.basename(path): size_and_sha256(path)[1] for path in opened.paths()}
     vocab = _check_vocabulary(opened, found)
     if vocab is None or not _check_records(opened, vocab, found):
         return found  # rows without words, or words without rows: there is nothing to compare
@@ -97,12 +104,11 @@ def _failing(found: Verification, name: str) -> Iterator[None]:
         found.check(name, False, str(error))
 
 
-def _check_checksums(opened: Bundle, found: Verification) -> None:
+def _check_checksums(opened: Bundle, found: Verification, threads: int | None) -> None:
     for path, recorded in opened.checksums():
-        with open(path, "rb") as file:
-            actual = hashlib.file_digest(file, "sha256").hexdigest()
+        actual = file_digest(path, threads)
         found.check(
-            f"sha256 of {os.path.basename(path)}", actual == recorded, f"{actual}, where {CONFIG} says {recorded}"
+            f"digest of {os.path.basename(path)}", actual == recorded, f"{actual}, where {CONFIG} says {recorded}"
         )
     own, actual = self_checksum(opened.target.paths[CONFIG])
     name = os.path.basename(opened.target.paths[CONFIG])

@@ -17,7 +17,7 @@ from .output import emit, tell, warnings_said
 @click.argument("bundle")
 @options_of(VERIFY)
 def verify(
-    bundle: str, source: str | None, rebuild: str | None, allow_pickle: bool, threads: int | None,
+    bundle: str, source: str | None, rebuild: str | None, allow_pickle: bool, sha256: bool, threads: int | None,
     with_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Check BUNDLE: that its files are whole and belong together, and where they come from.
@@ -27,7 +27,9 @@ def verify(
     from ..checking.verification import verify as run
 
     with warnings_said():
-        found = run(bundle, source, rebuild, allow_pickle=allow_pickle, threads=threads, progress=not quiet)
+        found = run(
+            bundle, source, rebuild, sha256=sha256, allow_pickle=allow_pickle, threads=threads, progress=not quiet
+        )  # fmt: skip
     if with_json:
         emit(found.to_dict())
     else:

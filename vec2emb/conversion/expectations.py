@@ -8,18 +8,19 @@ from ..errors import CheckError, UsageError
 from .report import Report
 
 ExpectLike = str | Mapping[str, int | str]
-_KEYS = ("rows", "dim", "sha256")
+_SUMS = ("digest", "sha256")
+_KEYS = ("rows", "dim", *_SUMS)
 
 
 class Expectations:
-    """Facts that must hold of the table: its rows, its dimension, the sha256 of its model.safetensors."""
+    """Facts that must hold of the table: its rows, its dimension, the digest or the sha256 of its model.safetensors."""
 
     def __init__(self, facts: dict[str, int | str]) -> None:
         self._facts = facts
 
     @classmethod
     def parse(cls, expect: ExpectLike | None) -> Expectations:
-        """Of a mapping, or of `rows=N,dim=N,sha256=H`.
+        """Of a mapping, or of `rows=N,dim=N,digest=H,sha256=H`.
 
         Raises:
             UsageError: it is neither.
@@ -30,7 +31,7 @@ class Expectations:
         facts: dict[str, int | str] = {}
         for key, value in pairs:
             text = str(value).strip()
-            if key == "sha256" and len(text) == 64 and all(c in "0123456789abcdefABCDEF" for c in text):
+            if key in _SUMS and len(text) == 64 and all(c in "0123456789abcdefABCDEF" for c in text):
                 facts[key] = text.lower()
             elif key in ("rows", "dim") and text.isdecimal():
                 facts[key] = int(text)
@@ -38,20 +39,23 @@ class Expectations:
                 raise UsageError(
                     "expect-form",
                     "this is no expectation",
-                    expected="rows=N, dim=N or sha256=H (64 hexadecimal digits), separated by commas",
+                    expected="rows=N, dim=N, digest=H or sha256=H (64 hexadecimal digits), separated by commas",
                     found=f"{key}={text}",
                 )
         return cls(facts)
 
-    def check(self, report: Report, sha256: str | None) -> None:
-        """Compare with what came out; `sha256` is None while it is not known.
+    @property
+    def needs_sha256(self) -> bool:
+        """Whether the plain SHA-256 of the table must be computed."""
+        return "sha256" in self._facts
+
+    def check(self, report: Report, sums: Mapping[str, str] | None = None) -> None:
+        """Compare with what came out; `sums` are the table's `digest` and `sha256`, as far as they are known.
 
         Raises:
             CheckError: something is different.
         """
-        found: dict[str, int | str] = {"rows": report.rows, "dim": report.dim}
-        if sha256 is not None:
-            found["sha256"] = sha256
+        found: dict[str, int | str] = {"rows": report.rows, "dim": report.dim, **(sums or {})}
         for key in _KEYS:
             if key in self._facts and key in found and self._facts[key] != found[key]:
                 raise CheckError(

@@ -161,8 +161,9 @@ def convert(
         source_url: where the file came from, recorded.
         if_exists: what to do about a bundle that stands there: `error`, `replace` it, or `keep` it if this
             conversion gives the same, else raise.
-        expect: what must come out, or nothing is written: `rows`, `dim`, and `sha256` of model.safetensors (of
-            shards, what `sha256sum shard-* | sha256sum` prints), as a mapping or as `rows=N,dim=N,sha256=H`.
+        expect: what must come out, or nothing is written: `rows`, `dim`, and of model.safetensors its `digest` (as
+            vec2emb.json has it) or plain `sha256` (of shards, what `sha256sum shard-* | sha256sum` prints), which takes
+            another pass over the file. A mapping, or `rows=N,dim=N,digest=H`.
         row_report: a file for JSON lines, one for each row that is not simply the file's own; an earlier row report
             is replaced, any other file is kept.
         dry_run: read and select, write nothing; numbers are not checked.

@@ -44,6 +44,7 @@ class RowWriter:
         fitted = any((special.init or special.default) in FITTED for special in selection.specials)
         in_order = staging is None and not selection.rewrites and not selection.scattered
         self._sums = RunningSums(selection.reserved, table.dim) if fitted and in_order else None
+        table.hash_early(in_order)
         ids = len(selection) + len(selection.extra_tokens)
         in_memory = selection.scattered and ids * 4 * table.dim <= STAGED
         self._staged = bytearray(ids * 4 * table.dim) if in_memory else None
@@ -85,6 +86,7 @@ class RowWriter:
             InputError: a row cannot be made, or does not fit the type.
         """
         selection = self._selection
+        self._table.hash_early(False)  # from here on one thread writes
         inits = planned_inits(selection)
         self._write_staged()
         from_file = {id for id, init in zip(selection.special_ids, inits, strict=True) if init == "file"}

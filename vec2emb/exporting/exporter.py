@@ -11,6 +11,7 @@ from ..editing.resharding import write_shards
 from ..errors import OutputError, UsageError, shown, warn_caller
 from ..io.atomic import AtomicFile, AtomicOutput, new_file
 from ..io.compressed_output import compression_of, packed
+from ..io.digest import file_digest
 from ..io.filesystem import size_and_sha256, writing
 from ..io.progress import Progress, ProgressLike, progress_of
 from ..io.urls import local_only
@@ -176,11 +177,11 @@ def _export_shards(
 ) -> Export:
     manifest = write_shards(bundle, label, shard_size, if_exists, progress)
     done = Export(label, "shards", "none", manifest.rows, manifest.dim, 0)
-    size, digest = size_and_sha256(os.path.join(label, CONFIG))
+    path = os.path.join(label, CONFIG)
     done.files = {name: record.to_dict() for name, record in manifest.files.items()}
-    done.files[CONFIG] = {"bytes": size, "sha256": digest}
+    done.files[CONFIG] = {"bytes": os.path.getsize(path), "digest": file_digest(path)}
     done.dtype, done.read_back = manifest.dtype, True
-    done.bytes, done.sha256 = sum(facts["bytes"] for facts in done.files.values()), manifest.table_sha256()
+    done.bytes, done.digest = sum(facts["bytes"] for facts in done.files.values()), manifest.table_digest()
     shards, limit = manifest.shards, parse_size("shard_size", shard_size)
     larger = max(manifest.files[name].bytes for name in shards) > limit
     done.notes.append(

@@ -18,8 +18,9 @@ class Export:
         dtype: of its values; None where it holds none.
         dropped: special tokens that were left out.
         bytes: of the file, or of all files of the folder together.
-        sha256: of the file; of shards what `sha256sum shard-* | sha256sum` prints; None for another folder.
-        files: of a folder, each file with its bytes and sha256; empty for a file.
+        sha256: of the file; None for a folder.
+        digest: of the table in shards, as `--expect digest=` takes it; else None.
+        files: of a folder, each file with its bytes and sha256, of shards their digest; empty for a file.
         read_back: whether it was read back and is the same to the bit.
         options: options that `convert` needs to read it; mostly none, since it finds out itself.
         notes: what its readers make of it that one should know, one sentence each.
@@ -36,6 +37,7 @@ class Export:
         self.dropped = dropped
         self.bytes = 0
         self.sha256: str | None = None
+        self.digest: str | None = None
         self.files: dict[str, dict[str, Any]] = {}
         self.read_back = False
         self.options: dict[str, Any] = {}

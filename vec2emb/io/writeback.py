@@ -9,8 +9,34 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Callable, Iterator
 
 STEP = 16 << 20  # bytes between two syncs: each also writes to the journal, and small ones would be many
+
+
+@contextlib.contextmanager
+def in_background(work: Callable[[], None]) -> Iterator[None]:
+    """Run `work` in a thread beside the body of the `with`, and wait for it at the end.
+
+    Raises:
+        OSError: what `work` raised, unless the body raised something.
+    """
+    failures: list[OSError] = []
+
+    def run() -> None:
+        try:
+            work()
+        except OSError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run, name="vec2emb-sync")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    if failures:
+        raise failures[0]
 
 
 class WriteBack:

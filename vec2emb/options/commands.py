@@ -33,6 +33,8 @@ VERIFY = (
     Option("rebuild", PATH | NONE, "Convert FILE again with the recorded options, and compare bytes.",
            heading=reading.INPUT, metavar="FILE", kind="positional"),
     reading.ALLOW_PICKLE,
+    Option("sha256", BOOL, "Also print the plain SHA-256 of each file, as sha256sum does.", False,
+           heading=output.OUTPUT),
     *RUNNING,
 )  # fmt: skip
 EXPORT = (

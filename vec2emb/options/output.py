@@ -34,7 +34,7 @@ LICENSE = Option("license", TEXT | NONE, "Licence of the vectors, recorded.", he
 SOURCE_URL = Option("source_url", TEXT | NONE, "Where SOURCE came from, recorded.", heading=OUTPUT, metavar="URL")
 EXPECT = Option(
     "expect", (TEXT | MAPPING).named("ExpectLike") | NONE,
-    "Fail unless the result has these: rows=N,dim=N,sha256=H (of model.safetensors; of shards, of their list).",
+    "Fail unless the result has these: rows=N,dim=N,digest=H,sha256=H (digest is fast; both of model.safetensors).",
     heading=OUTPUT, metavar="FACTS",
 )  # fmt: skip
 ROW_REPORT = Option(

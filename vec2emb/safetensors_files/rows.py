@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
+from ..io.digest import WrittenPieces, reader
 from ..io.filesystem import write_all, writing
 from ..io.writeback import WriteBack
 
@@ -14,11 +15,22 @@ PIECE = 1 << 20  # bytes; larger writes were several times slower
 class RowFile:
     """Rows in a file, written and read at their place; float32 unless `item`, bytes a value, says otherwise.
 
-    `label` is the output's name for messages; `write_back` is told of what was written.
+    Args:
+        label: the output's name for messages.
+        write_back: is told of what was written.
+        hashed: whether there will be a `digest` of the file.
     """
 
     def __init__(
-        self, descriptor: int, base: int, dim: int, label: str, item: int = 4, write_back: WriteBack | None = None
+        self,
+        descriptor: int,
+        base: int,
+        dim: int,
+        label: str,
+        item: int = 4,
+        write_back: WriteBack | None = None,
+        *,
+        hashed: bool = False,
     ) -> None:
         self.descriptor = descriptor
         self.dim = dim
@@ -26,6 +38,25 @@ class RowFile:
         self._base = base
         self._width = item * dim
         self._write_back = write_back
+        self._pieces = WrittenPieces(reader(descriptor)) if hashed else None
+
+    def hash_early(self, early: bool) -> None:
+        """Hash pieces of the file as soon as they are complete, or only in the end.
+
+        The first is for rows that come nearly in order, from several threads: each hashes what is still in its cache.
+        """
+        if self._pieces is not None:
+            self._pieces.early = early
+
+    def put(self, offset: int, data: bytes | bytearray) -> None:
+        """Write bytes that are no rows at an offset of the file."""
+        self._put(self.descriptor, self._pieces, memoryview(data), offset)
+
+    def digest(self, size: int, threads: int | None = None) -> str:
+        """The digest of the finished file of `size` bytes."""
+        if self._pieces is None:
+            raise AssertionError("not hashed")
+        return self._pieces.finish(size, threads)
 
     def write(self, row: int, rows: bytes | bytearray | memoryview) -> None:
         """Write n rows at row .. row+n-1."""
@@ -66,7 +97,12 @@ class RowFile:
             self._write_back.close()
 
     def _write(self, row: int, rows: memoryview) -> None:
-        write_all(self.descriptor, rows, self._base + row * self._width)
+        self._put(self.descriptor, self._pieces, rows, self._base + row * self._width)
+
+    def _put(self, descriptor: int, pieces: WrittenPieces | None, data: memoryview, offset: int) -> None:
+        write_all(descriptor, data, offset)
+        if pieces is not None:
+            pieces.wrote(offset, len(data))
 
     def _read(self, row: int, count: int) -> bytes:
         return os.pread(self.descriptor, count * self._width, self._base + row * self._width)

@@ -6,16 +6,22 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 from ..errors import OutputError
-from ..io.filesystem import sha256_of, write_all
+from ..io.digest import WrittenPieces, finish_all
 from .header import TensorInfo, encode_header
 from .rows import RowFile
 from .sharding import MOST, FileRecord, shard_name, sharding_metadata
 
 _OPEN = 64  # files at a time: systems allow a process a few hundred
-_HASHING = 4  # at a time
+
+
+class ShardSize(NamedTuple):
+    """Bytes of a shard, and the rows of the word table that it holds."""
+
+    bytes: int
+    rows: tuple[int, int] | None
 
 
 class ShardedRows(RowFile):
@@ -35,6 +41,27 @@ class ShardedRows(RowFile):
         self._each = each
         self._held: dict[int, list[int]] = {}  # shard -> [descriptor, users], the one that was used last at the end
         self._lock = threading.Lock()
+        self._early = False
+        self._pieces_of: dict[int, WrittenPieces] = {}
+
+    def hash_early(self, early: bool) -> None:
+        self._early = early
+        for pieces in list(self._pieces_of.values()):
+            pieces.early = early
+
+    def _written(self, shard: int) -> WrittenPieces:
+        """What was written of a shard."""
+
+        def read(view: memoryview, offset: int) -> int:
+            with self._opened(shard) as descriptor:
+                return os.preadv(descriptor, [view], offset)
+
+        with self._lock:
+            pieces = self._pieces_of.get(shard)
+            if pieces is None:
+                pieces = self._pieces_of[shard] = WrittenPieces(read)
+                pieces.early = self._early
+            return pieces
 
     def _places(self, row: int, count: int) -> Iterator[tuple[int, int, int]]:
         """Shard, offset in its file, and how many of `count` rows from `row` on stand there."""
@@ -46,9 +73,12 @@ class ShardedRows(RowFile):
 
     def _write(self, row: int, rows: memoryview) -> None:
         for shard, offset, count in self._places(row, len(rows) // self._width):
-            with self._opened(shard) as descriptor:
-                write_all(descriptor, rows[: count * self._width], offset)
+            self._put_into(shard, rows[: count * self._width], offset)
             rows = rows[count * self._width :]
+
+    def _put_into(self, shard: int, data: bytes | bytearray | memoryview, offset: int) -> None:
+        with self._opened(shard) as descriptor:
+            self._put(descriptor, self._written(shard), memoryview(data), offset)
 
     def _read(self, row: int, count: int) -> bytes:
         pieces = []
@@ -88,8 +118,8 @@ class ShardedRows(RowFile):
 
     def finish(
         self, count: int, key: str, dtype: str, metadata: dict[str, str], positions: dict[str, bytes | bytearray]
-    ) -> dict[str, FileRecord]:
-        """Write the headers, and a shard for the positions; sync all.
+    ) -> list[ShardSize]:
+        """Write the headers, and a shard for the positions.
 
         Args:
             count: V, the rows of the table.
@@ -98,40 +128,42 @@ class ShardedRows(RowFile):
             positions: key and bytes of each position table.
 
         Returns:
-            The record of each shard by its name.
+            The size of each shard, in order.
         """
-        sizes: list[tuple[int, tuple[int, int] | None]] = []  # bytes, and the rows of words
+        sizes: list[ShardSize] = []
         for shard, _, rows in list(self._places(0, count)) or [(0, self._base, 0)]:  # of no rows, too, the names stay
             size, first = rows * self._width, shard * self._each
             tensors = {key: TensorInfo(dtype, (rows, self.dim), 0, size)}
             self._put_header(shard, tensors, {**metadata, **sharding_metadata([key], first)}, size)
-            sizes.append((self._base + size, (first, first + rows)))
+            sizes.append(ShardSize(self._base + size, (first, first + rows)))
         if positions:
             shard, tensors, end = len(sizes), {}, 0
             for name, table in positions.items():
                 shape = (len(table) // self._width, self.dim)
                 tensors[name] = TensorInfo(dtype, shape, end, end + len(table))
-                with self._opened(shard) as descriptor:
-                    write_all(descriptor, table, self._base + end)
+                self._put_into(shard, table, self._base + end)
                 end += len(table)
             self._put_header(shard, tensors, {**metadata, **sharding_metadata(positions, 0)}, end)
-            sizes.append((self._base + end, None))
-        with ThreadPoolExecutor(_HASHING, "vec2emb-shards") as pool:
-            digests = list(pool.map(self._sync_and_hash, range(len(sizes))))
+            sizes.append(ShardSize(self._base + end, None))
+        return sizes
+
+    def records(self, sizes: list[ShardSize], threads: int | None) -> dict[str, FileRecord]:
+        """The record of each finished shard by its name."""
+        digests = finish_all([(self._written(shard), size.bytes) for shard, size in enumerate(sizes)], threads)
         return {
-            shard_name(number): FileRecord(size, digest, held)
-            for number, ((size, held), digest) in enumerate(zip(sizes, digests, strict=True), 1)
+            shard_name(number): FileRecord(size.bytes, digest, size.rows)
+            for number, (size, digest) in enumerate(zip(sizes, digests, strict=True), 1)
         }
+
+    def sync(self) -> None:
+        for shard in sorted(self._pieces_of):
+            with self._opened(shard) as descriptor:
+                os.fsync(descriptor)
 
     def _put_header(self, shard: int, tensors: dict[str, TensorInfo], metadata: dict[str, str], size: int) -> None:
         header = encode_header(tensors, metadata, align=self._base)
         if len(header) != self._base:
             raise AssertionError(f"a header of {len(header)} bytes")
+        self._put_into(shard, header, 0)
         with self._opened(shard) as descriptor:
-            write_all(descriptor, header, 0)
             os.ftruncate(descriptor, self._base + size)
-
-    def _sync_and_hash(self, shard: int) -> str:
-        with self._opened(shard) as descriptor:
-            os.fsync(descriptor)
-            return sha256_of(descriptor)

@@ -29,16 +29,19 @@ _VERSION, _INFO, _OFFSETS = "DCP_VERSION", "DCP_SHARDING_INFO", "saved_offsets"
 
 
 class FileRecord(NamedTuple):
-    """A file of a bundle as vec2emb.json records it; `rows` is the part of the word table that a shard holds."""
+    """A file of a bundle as vec2emb.json records it; `rows` is the part of the word table that a shard holds.
+
+    `io.digest` says what a digest is.
+    """
 
     bytes: int
-    sha256: str
+    digest: str
     rows: tuple[int, int] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name; `rows` where there are some."""
         rows = {} if self.rows is None else {"rows": list(self.rows)}
-        return {"bytes": self.bytes, "sha256": self.sha256, **rows}
+        return {"bytes": self.bytes, "digest": self.digest, **rows}
 
 
 def shard_name(number: int) -> str:
@@ -57,15 +60,15 @@ def shards_of(config: Any) -> list[str]:
     return sorted(filter(is_shard_name, files)) if isinstance(files, dict) else []
 
 
-def listing_sha256(digests: Mapping[str, str]) -> str:
-    """The one SHA-256 that stands for all shards: what `sha256sum shard-* | sha256sum` prints in their folder.
+def listing_sha256(sums: Mapping[str, str]) -> str:
+    """One SHA-256 for all shards: what `sha256sum shard-* | sha256sum` prints in their folder.
 
     Args:
-        digests: the SHA-256 of each file, by base name.
+        sums: the plain SHA-256 of each file, by base name.
     """
     import hashlib
 
-    lines = (f"{digests[name]}  {name}\n" for name in sorted(filter(is_shard_name, digests)))
+    lines = (f"{sums[name]}  {name}\n" for name in sorted(filter(is_shard_name, sums)))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 

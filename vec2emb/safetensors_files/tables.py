@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import BundleError
+from ..io.digest import digest_of, hash_pieces, pieces_of
 from ..io.filesystem import identity
-from .header import PIECE, TensorInfo, read_header, reading
+from .header import TensorInfo, read_header, reading
 from .sharding import FileRecord
 
 
@@ -64,23 +65,31 @@ class TableFile:
         width = (tensor.stop - tensor.start) // max(1, tensor.shape[0])
         return Stretch(self.data, self.header.data_start + tensor.start + row * width, rows)
 
-    def sha256(self) -> str:
-        """SHA-256 of the file as it is mapped; what was read is given back on the way."""
-        import hashlib
+    def digest(self) -> str:
+        """The digest of the file as it is mapped; the memory of what was read is released on the way."""
+        data = self.data
 
-        digest, data = hashlib.sha256(), self.data
-        for at in range(0, len(data), PIECE):
-            digest.update(data[at : at + PIECE])
-            self.release()
-        return digest.hexdigest()
+        def read(view: memoryview, offset: int) -> int:
+            part = data[offset : offset + len(view)]
+            view[: len(part)] = part
+            _release(data)
+            return len(part)
+
+        found = digest_of(hash_pieces([(read, piece) for piece in pieces_of(len(data))]))
+        self.release()
+        return found
 
     def release(self) -> None:
         """Give back the memory of the mapped file; what is used again is mapped again."""
-        data = self._data
-        if data is not None and hasattr(mmap, "MADV_DONTNEED"):
-            data.madvise(mmap.MADV_DONTNEED)
+        if (data := self._data) is not None:
+            _release(data)
         if not self._stays:
             self._data = None  # and with it a descriptor, of which there are not many
+
+
+def _release(data: mmap.mmap) -> None:
+    if hasattr(mmap, "MADV_DONTNEED"):
+        data.madvise(mmap.MADV_DONTNEED)
 
 
 class TableFiles(list[TableFile]):
