@@ -76,7 +76,7 @@ inline double mantissa_of(__m128i values, const Layout& layout) {
 }
 
 // A number of at least 16 bytes.
-inline bool long_decimal(const char* p, __m128i values, unsigned point, std::size_t minus, Plain& number) {
+inline bool long_decimal(const char* p, __m128i values, unsigned point, unsigned minus, Plain& number) {
     const unsigned more = first_of(~digits_of(p + 16).digits);
     if (point == 16 || more == 16) return false;  // no point in the first 16 bytes, or no end in the next
     return long_number(p + 16 + more, mantissa_of(values, LAYOUTS.at(16, point)), point, minus, number);
@@ -84,12 +84,14 @@ inline bool long_decimal(const char* p, __m128i values, unsigned point, std::siz
 
 inline bool plain_decimal(const char* p, Plain& number) {
     const Digits text = digits_of(p);
-    const std::size_t minus = *p == '-';
+    const unsigned minus = *p == '-';
     // The number ends at the first byte that is no digit, no first point and no minus in front.
-    const unsigned others = ~(text.digits | (text.points & (0 - text.points)) | static_cast<unsigned>(minus));
+    const unsigned others = ~(text.digits | (text.points & (0 - text.points)) | minus);
     const unsigned length = first_of(others), point = first_of(others | text.points);
-    if (length > 15) [[unlikely]] return long_decimal(p, text.values, point, minus, number);
-    if (first_of(text.digits | 0x10000) >= length) [[unlikely]] return false;  // no digit
+    if (length - 3 > 12) [[unlikely]] {  // one check for two: with three bytes or more there is a digit
+        if (length > 15) return long_decimal(p, text.values, point, minus, number);
+        if (first_of(text.digits | 0x10000) >= length) return false;  // no digit
+    }
     // All of this is exact but the division, which rounds once.
     const Layout& layout = LAYOUTS.at(length, point);
     number.value = static_cast<float>(mantissa_of(text.values, layout) / layout.scale[minus]);
