@@ -65,7 +65,7 @@ inline bool long_number(const char* stop, double mantissa, unsigned point, bool 
     if (*stop == 'e' || *stop == 'E') {
         const std::int64_t power = exponent_at(stop) + point - 15;
         if (power > 0 || power < -MAX_POWER) return false;
-        scale = std::copysign(POWERS[-power], scale);  // no branch on the sign, which nothing predicts
+        scale = std::copysign(POWERS[-power], scale);  // signs are random: no branch on them
     }
     number = {stop, static_cast<float>(mantissa / scale)};
     return number.value == static_cast<float>((mantissa + 1) / scale);
