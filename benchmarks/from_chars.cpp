@@ -5,6 +5,7 @@
 // FILE is GloVe text. Its rows are found first, untimed. Then both turn all numbers of all rows into float32, a block of
 // 1 MiB of text after the other, into the same kind of buffer, touched before. They take turns.
 
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

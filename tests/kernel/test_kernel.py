@@ -14,6 +14,7 @@ import os
 import struct
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -1137,6 +1138,28 @@ def test_random_numbers_are_numpys_to_the_bit(value: float, style: str) -> None:
             assert answer == 0
         else:
             assert (answer, bits(out)) == (-1, bits([expected, expected, 1, expected, 0, 0]))
+
+
+@pytest.mark.parametrize("low", [0.0, 1e-45, 1.1754942e-38, 0.1, 1.0, 1.0000001, 3.4028235e38])
+def test_numbers_at_the_point_where_the_result_changes(kernel: ModuleType, low: float) -> None:
+    """Between the float64 in the middle of two float32 and its neighbours: just below half-way, there, and above."""
+    first = np.float32(low)
+    after = float(np.nextafter(first, np.float32(np.inf))) if low < 3e38 else 2.0**128
+    middle = (float(first) + after) / 2
+    texts = []
+    for neighbour in (math.nextafter(middle, 0), math.nextafter(middle, math.inf)):
+        exact = (Fraction(middle) + Fraction(neighbour)) / 2
+        digits = str(int(exact * 10**250))  # all of them: the last bit of the smallest counts 2^-204
+        places = [digits + "0", str(int(digits) * 10 - 1), digits + "1", digits + "0" * 300 + "1"]
+        texts += [f"{place}e{len(digits) - len(place) - 250}" for place in places]
+    for text in texts:
+        with np.errstate(over="ignore"):
+            expected = np.float32(float(text))
+        answer, out, _ = fill(kernel, b"a " + text.encode() + b"\nfill " + b"0" * 60 + b"\n", 1)
+        if np.isinf(expected):
+            assert answer == 0
+        else:
+            assert (answer, bits(out)[:1]) == (-1, bits([expected])), text
 
 
 @pytest.mark.skipif(not HAS_NATIVE, reason="the native kernel was not built")

@@ -4,36 +4,14 @@
 // `numpy.float32(float(text))` does. Going to float32 at once would differ in the last bit near half-way points.
 #pragma once
 
-#include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
-#include <system_error>
 
-#include "bytes.hpp"
+#include "rounding.hpp"
 
 namespace vec2emb {
 
 enum class Numeral { word, finite, nonfinite, out_of_range };
-
-// Powers of ten that a float64 holds exactly; with a mantissa that it holds exactly too, one multiplication or
-// division rounds once and is therefore right.
-inline constexpr double POWERS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-inline constexpr int MAX_POWER = 22;
-inline constexpr std::uint64_t MAX_MANTISSA = std::uint64_t{1} << 53;
-
-// mantissa x 10^power, as written.
-struct Decimal {
-    const char* stop;            // behind the last byte that belongs to it
-    bool valid = false;          // whether it is a numeral up to there
-    bool negative = false;
-    std::uint64_t mantissa = 0;  // the first 19 significant digits
-    std::int64_t digits = 0;     // how many significant digits there are
-    std::int64_t power = 0;      // of the last of them
-};
-
-inline constexpr int MANTISSA_DIGITS = 19;  // 10^19 - 1 fits into 64 bits
 
 // Take `[+-]?(digits.?digits*|.digits)([eE][+-]?digits)?` apart, as far as it goes.
 inline Decimal read_decimal(const char* p, const char* const end) {
@@ -105,31 +83,6 @@ inline float nonfinite_word(Bytes text) {
 inline bool is_numeral(Bytes text) {
     const Decimal decimal = read_decimal(text.data(), text.data() + text.size());
     return (decimal.valid && decimal.stop == text.data() + text.size()) || nonfinite_word(text) != 0;
-}
-
-// The magnitude of a decimal that starts at `p`, rounded to float64 and then to float32.
-inline float magnitude_of(const Decimal& decimal, const char* p) {
-    if (decimal.mantissa == 0) return 0;
-    const std::int64_t power = decimal.power + std::max<std::int64_t>(decimal.digits - MANTISSA_DIGITS, 0);
-    if (std::abs(power) <= MAX_POWER) {
-        const double scale = POWERS[std::abs(power)];
-        const double near = power < 0 ? static_cast<double>(decimal.mantissa) / scale
-                                      : static_cast<double>(decimal.mantissa) * scale;
-        if (decimal.mantissa <= MAX_MANTISSA && decimal.digits <= MANTISSA_DIGITS) return static_cast<float>(near);
-        // Rounded twice, and digits beyond the nineteenth were dropped: `near` may be one float64 beside the nearest,
-        // or two. That matters only if float32 falls differently for those, which is once in a hundred million.
-        const auto bits = std::bit_cast<std::uint64_t>(near);
-        const auto low = static_cast<float>(std::bit_cast<double>(bits - 2));
-        const auto high = static_cast<float>(std::bit_cast<double>(bits + 2));
-        if (low == high) return low;
-    }
-    p += *p == '-' || *p == '+';  // from_chars takes no plus sign
-    double wide = 0;
-    if (std::from_chars(p, decimal.stop, wide).ec == std::errc::result_out_of_range) {
-        // `wide` is then untouched, whichever way it went.
-        wide = decimal.digits + decimal.power > 0 ? std::numeric_limits<double>::infinity() : 0.0;
-    }
-    return static_cast<float>(wide);
 }
 
 // Parse a whole field. `value` is set unless the field is a word or out of range.

@@ -13,7 +13,7 @@
 
 namespace vec2emb::neon {
 
-inline constexpr std::size_t READS_AHEAD = 32;
+inline constexpr std::size_t READS_AHEAD = 48;
 
 struct Masks {
     std::uint64_t line_feeds, separators;
@@ -47,22 +47,14 @@ inline std::uint64_t nibbles_of(uint8x16_t mask) {
     return vget_lane_u64(vreinterpret_u64_u8(vshrn_n_u16(vreinterpretq_u16_u8(mask), 4)), 0);
 }
 
-inline bool plain_decimal(const char* p, Plain& number) {
-    const uint8x16_t text = load16(p);
-    const uint8x16_t from_zero = vsubq_u8(text, vdupq_n_u8('0'));
-    const uint8x16_t is_digit = vcleq_u8(from_zero, vdupq_n_u8(9));
-    const std::uint64_t minus = *p == '-' ? 0xF : 0;
-    const std::uint64_t digits = nibbles_of(is_digit), points = nibbles_of(equal(text, '.'));
-    const std::uint64_t body = digits | points | minus;
-    const std::uint64_t behind = ~body & (body + 1), within = behind - 1;
-    const std::uint64_t inner = points & within;
-    // All sixteen bytes, no digit, two points?
-    if (behind == 0 || !(digits & within) || (inner & ~(0xF * (inner & (~inner + 1))))) [[unlikely]] return false;
-    const int length = std::countr_zero(behind) / 4, point = std::countr_zero(inner | behind) / 4;
+inline uint8x16_t values_of(uint8x16_t text) { return vsubq_u8(text, vdupq_n_u8('0')); }
 
-    const Layout& layout = LAYOUTS.at(length, point);
+inline uint8x16_t is_digit(uint8x16_t values) { return vcleq_u8(values, vdupq_n_u8(9)); }
+
+// The number that at most fifteen digits stand for.
+inline double mantissa_of(uint8x16_t values, const Layout& layout) {
     const auto* const shuffle = reinterpret_cast<const std::uint8_t*>(layout.shuffle);
-    const uint8x16_t ones = vqtbl1q_u8(vandq_u8(from_zero, is_digit), vld1q_u8(shuffle));
+    const uint8x16_t ones = vqtbl1q_u8(vandq_u8(values, is_digit(values)), vld1q_u8(shuffle));
     // 10 a + b, 100 a + b, 10000 a + b: neighbours times their weights, added up.
     constexpr std::uint8_t tens[] = {10, 1, 10, 1, 10, 1, 10, 1};
     constexpr std::uint16_t hundreds[] = {100, 1, 100, 1};
@@ -74,8 +66,31 @@ inline bool plain_decimal(const char* p, Plain& number) {
     const uint32x2_t ten_thousand = vld1_u32(ten_thousands);
     const uint64x2_t eights =
         vpaddq_u64(vmull_u32(vget_low_u32(fours), ten_thousand), vmull_u32(vget_high_u32(fours), ten_thousand));
-    const std::uint64_t mantissa = vgetq_lane_u64(eights, 0) * 100'000'000 + vgetq_lane_u64(eights, 1);
-    number.value = static_cast<float>(static_cast<double>(mantissa) / layout.scale[minus != 0]);
+    return static_cast<double>(vgetq_lane_u64(eights, 0) * 100'000'000 + vgetq_lane_u64(eights, 1));
+}
+
+// A number of at least 16 bytes.
+inline bool long_decimal(const char* p, uint8x16_t values, std::uint64_t points, bool minus, Plain& number) {
+    const std::uint64_t others = ~nibbles_of(is_digit(values_of(load16(p + 16))));
+    if (points == 0 || others == 0) return false;  // no point in the first 16 bytes, or no end in the next
+    const auto point = static_cast<unsigned>(std::countr_zero(points)) / 4;
+    const char* const stop = p + 16 + std::countr_zero(others) / 4;
+    return long_number(stop, mantissa_of(values, LAYOUTS.at(16, point)), point, minus, number);
+}
+
+inline bool plain_decimal(const char* p, Plain& number) {
+    const uint8x16_t text = load16(p), values = values_of(text);
+    const std::uint64_t minus = *p == '-' ? 0xF : 0;
+    const std::uint64_t digits = nibbles_of(is_digit(values)), points = nibbles_of(equal(text, '.'));
+    const std::uint64_t body = digits | points | minus;
+    const std::uint64_t behind = ~body & (body + 1), within = behind - 1;
+    const std::uint64_t inner = points & within;
+    if (inner & ~(0xF * (inner & (~inner + 1)))) [[unlikely]] return false;  // two points
+    if (behind == 0) [[unlikely]] return long_decimal(p, values, points, minus != 0, number);
+    if (!(digits & within)) [[unlikely]] return false;
+    const int length = std::countr_zero(behind) / 4, point = std::countr_zero(inner | behind) / 4;
+    const Layout& layout = LAYOUTS.at(length, point);
+    number.value = static_cast<float>(mantissa_of(values, layout) / layout.scale[minus != 0]);
     number.stop = p + length;
     return true;
 }

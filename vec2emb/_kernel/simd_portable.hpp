@@ -5,7 +5,7 @@
 
 namespace vec2emb::portable {
 
-inline constexpr std::size_t READS_AHEAD = 48;  // bytes that `plain_decimal` may look at
+inline constexpr std::size_t READS_AHEAD = 64;  // bytes that `plain_decimal` may look at
 
 struct Masks {
     std::uint64_t line_feeds, separators;
@@ -23,6 +23,10 @@ inline Masks masks(const char* p) {
 
 inline constexpr std::uint64_t WHOLE_POWERS[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
+// A float64 holds these exactly, and whole numbers of 15 digits too; so one division of the two rounds once.
+inline constexpr double DIVISORS[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+
 inline int count(std::uint64_t mask) { return std::popcount(mask); }
 
 inline bool plain_decimal(const char* p, Plain& number) {
@@ -34,7 +38,7 @@ inline bool plain_decimal(const char* p, Plain& number) {
     std::int64_t digits = p - first, fraction = 0;
     if (*p == '.') {
         ++p;
-        for (int i = 0; i < 2; ++i) {  // at most sixteen digits behind the point
+        for (int i = 0; i < 3; ++i) {  // at most 24 digits behind the point
             const std::uint64_t word = load_word(p);
             const int more = words::before_first(words::no_digits(word));
             if (more > 0) {
@@ -48,9 +52,16 @@ inline bool plain_decimal(const char* p, Plain& number) {
         }
         digits += fraction;
     }
-    const double wide = static_cast<double>(mantissa) / POWERS[fraction];
-    number = {p, static_cast<float>(negative ? -wide : wide)};
-    return digits > 0 && digits <= 15;
+    float value;
+    if (digits <= 15) {
+        value = static_cast<float>(static_cast<double>(mantissa) / DIVISORS[fraction]);
+    } else {
+        const Range range = range_of(mantissa, -fraction, false);
+        if (digits > MANTISSA_DIGITS || range.low != range.high) return false;
+        value = range.low;
+    }
+    number = {p, negative ? -value : value};
+    return digits > 0;
 }
 
 #include "text_loops.hpp"

@@ -21,7 +21,7 @@
 
 namespace vec2emb::sse41 {
 
-inline constexpr std::size_t READS_AHEAD = 32;
+inline constexpr std::size_t READS_AHEAD = 48;
 
 struct Masks {
     std::uint64_t line_feeds, separators;
@@ -45,31 +45,56 @@ inline Masks masks(const char* p) {
 
 inline int count(std::uint64_t mask) { return static_cast<int>(_mm_popcnt_u64(mask)); }
 
-inline bool plain_decimal(const char* p, Plain& number) {
-    const __m128i text = load16(p);
-    const __m128i from_zero = _mm_sub_epi8(text, _mm_set1_epi8('0'));
-    const __m128i is_digit = _mm_cmpeq_epi8(_mm_min_epu8(from_zero, _mm_set1_epi8(9)), from_zero);
-    const std::size_t minus = *p == '-';
-    const unsigned digits = bits_of(is_digit), points = bits_of(_mm_cmpeq_epi8(text, _mm_set1_epi8('.')));
-    // The number ends at the first byte that is no digit, no first point and no minus in front.
-    const unsigned others = ~(digits | (points & (0 - points)) | static_cast<unsigned>(minus));
-    const auto first = [](unsigned bits) { return static_cast<unsigned>(__builtin_ctz(bits)); };
-    const unsigned length = first(others), point = first(others | points);
-    // All sixteen bytes, or no digit?
-    if (length > 15 || first(digits | 0x10000) >= length) [[unlikely]] return false;
+// Sixteen bytes less '0', with 0 for what is below; and which are digits, which are points.
+struct Digits {
+    __m128i values;
+    unsigned digits, points;
+};
 
-    // Whatever is no digit counts as zero; so the sign is a leading zero.
-    const Layout& layout = LAYOUTS.at(length, point);
-    const __m128i shuffle = _mm_load_si128(reinterpret_cast<const __m128i*>(layout.shuffle));
-    const __m128i ones = _mm_shuffle_epi8(_mm_and_si128(from_zero, is_digit), shuffle);
+inline Digits digits_of(const char* p) {
+    const __m128i text = load16(p);
+    // Comparisons are of signed bytes: digits become the lowest ten of them.
+    const __m128i shifted = _mm_add_epi8(text, _mm_set1_epi8(static_cast<char>(0x80 - '0')));
+    return {
+        _mm_subs_epu8(text, _mm_set1_epi8('0')),
+        bits_of(_mm_cmplt_epi8(shifted, _mm_set1_epi8(static_cast<char>(0x80 + 10)))),
+        bits_of(_mm_cmpeq_epi8(text, _mm_set1_epi8('.'))),
+    };
+}
+
+inline unsigned first_of(unsigned bits) { return static_cast<unsigned>(__builtin_ctz(bits)); }
+
+// The number that at most fifteen digits stand for. Point and sign are not above '0', so the sign is a leading zero.
+inline double mantissa_of(__m128i values, const Layout& layout) {
+    const __m128i ones = _mm_shuffle_epi8(values, _mm_load_si128(reinterpret_cast<const __m128i*>(layout.shuffle)));
     const __m128i twos = _mm_maddubs_epi16(ones, _mm_set1_epi16(0x010A));       // 10 a + b
     const __m128i fours = _mm_madd_epi16(twos, _mm_set1_epi32(0x00010064));     // 100 a + b
     const __m128i packed = _mm_packus_epi32(fours, fours);
     const __m128i eights = _mm_madd_epi16(packed, _mm_set1_epi32(0x00012710));  // 10000 a + b
-    // Fifteen digits at most, so all of this is exact but the division, which rounds once.
     const __m128d halves = _mm_cvtepi32_pd(eights);
-    const double mantissa = _mm_cvtsd_f64(halves) * 1e8 + _mm_cvtsd_f64(_mm_unpackhi_pd(halves, halves));
-    number.value = static_cast<float>(mantissa / layout.scale[minus]);
+    return _mm_cvtsd_f64(halves) * 1e8 + _mm_cvtsd_f64(_mm_unpackhi_pd(halves, halves));
+}
+
+// A number of at least 16 bytes.
+inline bool long_decimal(const char* p, __m128i values, unsigned point, unsigned minus, Plain& number) {
+    const unsigned more = first_of(~digits_of(p + 16).digits);
+    if (point == 16 || more == 16) return false;  // no point in the first 16 bytes, or no end in the next
+    return long_number(p + 16 + more, mantissa_of(values, LAYOUTS.at(16, point)), point, minus, number);
+}
+
+inline bool plain_decimal(const char* p, Plain& number) {
+    const Digits text = digits_of(p);
+    const unsigned minus = *p == '-';
+    // The number ends at the first byte that is no digit, no first point and no minus in front.
+    const unsigned others = ~(text.digits | (text.points & (0 - text.points)) | minus);
+    const unsigned length = first_of(others), point = first_of(others | text.points);
+    if (length - 3 > 12) [[unlikely]] {  // one check for two: with three bytes or more there is a digit
+        if (length > 15) return long_decimal(p, text.values, point, minus, number);
+        if (first_of(text.digits | 0x10000) >= length) return false;  // no digit
+    }
+    // All of this is exact but the division, which rounds once.
+    const Layout& layout = LAYOUTS.at(length, point);
+    number.value = static_cast<float>(mantissa_of(text.values, layout) / layout.scale[minus]);
     number.stop = p + length;
     return true;
 }

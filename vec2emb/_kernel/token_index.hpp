@@ -116,7 +116,7 @@ private:
     void open(std::size_t size) {
         const std::size_t pages = (size + PAGE - 1) / PAGE;
         owned_pages_ += pages;
-        owned_.push_back(std::make_unique_for_overwrite<char[]>(pages * PAGE));
+        owned_.push_back(std::unique_ptr<char[]>(new char[pages * PAGE]));
         next_ = pages_.size() * PAGE;
         end_ = owned_.back().get();
         // A token larger than a page has its pages to itself, or what it leaves of the last.
@@ -134,7 +134,7 @@ public:
     T operator[](std::size_t i) const { return pieces_[i >> BITS][i & (PIECE - 1)]; }
     T& operator[](std::size_t i) { return pieces_[i >> BITS][i & (PIECE - 1)]; }
     void push(T value) {
-        if (size_ == pieces_.size() * PIECE) pieces_.push_back(std::make_unique_for_overwrite<T[]>(PIECE));
+        if (size_ == pieces_.size() * PIECE) pieces_.push_back(std::unique_ptr<T[]>(new T[PIECE]));
         ++size_;
         (*this)[size_ - 1] = value;
     }

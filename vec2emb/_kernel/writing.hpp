@@ -1,6 +1,7 @@
 // Rows of text, written: the shortest numerals that every reader takes for the same float32.
 #pragma once
 
+#include <charconv>
 #include <stdexcept>
 #include <string>
 
@@ -15,13 +16,13 @@ struct Shortest {
     int exponent = 0;
 };
 
-// Whether text is read as `value`, both by readers that go through float64 and by those that do not.
+// Whether text is read as `value`, which is above 0, both by readers that go through float64 and by those that do not.
 inline bool reads_as(const char* first, const char* last, float value) {
-    double wide = 0;
-    float narrow = 0;
-    std::from_chars(first, last, wide);
-    std::from_chars(first, last, narrow);
-    return static_cast<float>(wide) == value && narrow == value;
+    const Decimal decimal = read_decimal(first, last);
+    if (magnitude_of(decimal, first) != value) return false;
+    const float before = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) - 1);
+    const int low = compare(decimal, first, middle_above(before)), high = compare(decimal, first, middle_above(value));
+    return (low > 0 && high < 0) || ((low == 0 || high == 0) && !is_odd(value));
 }
 
 // Take `d.ddde[+-]dd` apart.

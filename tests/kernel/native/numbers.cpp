@@ -69,19 +69,54 @@ double nearly(double value) {
     return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) + static_cast<std::uint64_t>(between(-2, 2)));
 }
 
-// All digits of a float64, and perhaps a little more or less than that.
-std::string exact(double value) {
-    std::string text = formatted(below(2) ? "%.1100f" : "%.780e", value);
-    const std::size_t mark = std::min(text.find('e'), text.size());
-    std::string mantissa = text.substr(0, mark);
-    if (below(2)) mantissa.resize(mantissa.find_last_not_of('0') + 1);  // there is a point, so no value is lost
+// Digits of which the last may be changed, or which have a few more behind them. There is a point, so no value is lost
+// with zeros at the end.
+std::string varied(std::string mantissa) {
+    if (below(2)) mantissa.resize(mantissa.find_last_not_of('0') + 1);
     switch (below(4)) {
         case 0: mantissa += digits(1 + below(3)); break;
         case 1: mantissa += std::string(below(40), '0') + '1'; break;
         case 2: if (mantissa.size() > 3 && is_digit(mantissa.back()) && mantissa.back() > '0') --mantissa.back(); break;
         default: break;
     }
-    return mantissa + text.substr(mark);
+    return mantissa;
+}
+
+// All digits of a float64, and perhaps a little more or less than that.
+std::string exact(double value) {
+    const std::string text = formatted(below(2) ? "%.1100f" : "%.780e", value);
+    const std::size_t mark = std::min(text.find('e'), text.size());
+    return varied(text.substr(0, mark)) + text.substr(mark);
+}
+
+// The middle between two float64, which are added up and halved digit by digit; and perhaps a little beside it.
+std::string exact_middle(double a, double b) {
+    std::string left = formatted("%.1100f", a), right = formatted("%.1100f", b);
+    left.insert(0, 1 + std::max(left.size(), right.size()) - left.size(), '0');
+    right.insert(0, left.size() - right.size(), '0');
+    for (int carry = 0, i = static_cast<int>(left.size()) - 1; i >= 0; --i) {
+        if (left[i] == '.') continue;
+        const int sum = left[i] - '0' + right[i] - '0' + carry;
+        left[i] = static_cast<char>('0' + sum % 10);
+        carry = sum / 10;
+    }
+    int rest = 0;
+    for (char& c : left += '0') {
+        if (c == '.') continue;
+        const int value = 10 * rest + c - '0';
+        c = static_cast<char>('0' + value / 2);
+        rest = value % 2;
+    }
+    std::string text = varied(left);
+    if (below(2)) return text;
+    const std::size_t point = text.find('.'), fraction = text.size() - point - 1;
+    return text.erase(point, 1) + "e-" + std::to_string(fraction);  // the same value
+}
+
+// Where the float64, and with it the float32, changes.
+std::string edge() {
+    const double middle = tie();
+    return exact_middle(middle, std::bit_cast<double>(std::bit_cast<std::uint64_t>(middle) + (below(2) ? 1 : -1)));
 }
 
 std::string random_magnitude() {
@@ -101,7 +136,13 @@ std::string random_magnitude() {
         case 12: return formatted("%.*f", between(1, 30), std::ldexp(static_cast<double>(below(1 << 24)), between(-40, 20)));
         // 2^53 and what is around it; the powers that are exact, and those that are not any more
         case 13: return std::to_string((std::uint64_t{1} << between(50, 63)) + below(5) - 2) + exponent(between(-24, 24));
-        case 14: return below(8) ? digits(1 + below(6)) : exact(below(2) ? tie() : nearly(tie()));
+        case 14:
+            switch (below(4)) {
+                case 0: return exact(tie());
+                case 1: return exact(nearly(tie()));
+                case 2: return edge();
+                default: return digits(1 + below(6));
+            }
         default: return below(40) ? "0." + digits(between(4, 8)) : with_point(digits(1 + below(800)));
     }
 }
@@ -146,6 +187,8 @@ Table random_table() {
 
 // One by one, the careful way.
 void check_fields(const Table& table) {
+    const std::uint64_t a = generator() >> below(64), b = generator() >> below(64);
+    if (upper_of_halves(a, b) != upper_of_product(a, b)) std::abort();
     for (std::size_t i = 0; i < table.numerals.size(); ++i) {
         float value = 0;
         const Numeral kind = parse_numeral(table.numerals[i], value);
