@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .table import Table as Table
     from .table import load as load
     from .table import save as save
+    from .trimming import trim as trim
     from .verification import verify as verify
     from .version import __version__ as __version__
     from .vocabulary import Vocabulary as Vocabulary
@@ -55,6 +56,7 @@ _HOME = {
     "resize_positions": "attaching",
     "save": "table",
     "similar": "neighbours",
+    "trim": "trimming",
     "verify": "verification",
 }
 
