@@ -21,6 +21,10 @@ def _rows(*names: str) -> dict[str, int]:
     return dict.fromkeys(names, 0)
 
 
+def _ids(families: tuple[str, ...], **ids: int) -> dict[str, dict[str, int]]:
+    return {family: {f"{name}_token_id": id for name, id in ids.items()} for family in families}
+
+
 _WORDS = "embeddings.word_embeddings.weight"
 _BERT = _rows(
     _WORDS, "cls.predictions.decoder.weight", "cls.predictions.decoder.bias", "cls.predictions.bias"
@@ -33,11 +37,11 @@ _T5 = _rows("shared.weight", "encoder.embed_tokens.weight", "decoder.embed_token
 _BART = {**_T5, "final_logits_bias": 1}
 _CLIP = _rows("embeddings.token_embedding.weight")
 
+_LIKE_ROBERTA = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "roberta-prelayernorm", "mpnet", "xmod")
+
 FAMILIES: Mapping[str, Axes] = {
     **dict.fromkeys(("bert", "ernie", "layoutlm"), _BERT),
-    **dict.fromkeys(
-        ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "roberta-prelayernorm", "mpnet", "xmod"), _ROBERTA
-    ),
+    **dict.fromkeys(_LIKE_ROBERTA, _ROBERTA),
     "distilbert": _rows(_WORDS, "vocab_projector.weight", "vocab_projector.bias"),
     "electra": _rows(_WORDS, "generator_lm_head.weight", "generator_lm_head.bias"),
     "albert": _rows(_WORDS, "predictions.decoder.weight", "predictions.decoder.bias", "predictions.bias"),
@@ -47,7 +51,7 @@ FAMILIES: Mapping[str, Axes] = {
     "modernbert": _rows("embeddings.tok_embeddings.weight", "decoder.weight", "decoder.bias"),
     **dict.fromkeys(("gpt2", "gpt_neo", "gpt_bigcode"), _GPT2),
     **dict.fromkeys(("gptj", "codegen"), _GPTJ),
-    "gpt_neox": _rows("embed_in.weight", "embed_out.weight"),
+    "gpt_neox": _rows("embed_in.weight", "embed_out.weight", "lm_head.weight"),
     **dict.fromkeys(("bloom", "falcon"), _rows("word_embeddings.weight", "lm_head.weight")),
     **dict.fromkeys(
         (
@@ -66,22 +70,33 @@ FAMILIES: Mapping[str, Axes] = {
 """By the `model_type` of config.json."""
 
 DEFAULT_IDS: Mapping[str, Mapping[str, int]] = {
-    **{
-        family: {"bos_token_id": 50256, "eos_token_id": 50256}
-        for family in ("gpt2", "gpt_neo", "gptj", "gpt_bigcode", "codegen", "starcoder2")
-    },
-    "clip_text_model": {"bos_token_id": 49406, "eos_token_id": 49407},
-    "marian": {"pad_token_id": 58100, "decoder_start_token_id": 58100},
-    "modernbert": {
-        "pad_token_id": 50283,
-        "eos_token_id": 50282,
-        "bos_token_id": 50281,
-        "cls_token_id": 50281,
-        "sep_token_id": 50282,
-    },
-    "phi3": {"pad_token_id": 32000, "eos_token_id": 32000},
+    **_ids(("bart",), bos=0, decoder_start=2, eos=2, forced_eos=2, pad=1),
+    **_ids(("led", "m2m_100"), bos=0, decoder_start=2, eos=2, pad=1),
+    **_ids(("stablelm",), bos=0, eos=0),
+    **_ids(("gpt_neox",), bos=0, eos=2),
+    **_ids(("mbart", "plbart"), bos=0, eos=2, forced_eos=2, pad=1),
+    **_ids(_LIKE_ROBERTA, bos=0, eos=2, pad=1),
+    **_ids(("blenderbot", "blenderbot-small"), bos=1, decoder_start=1, eos=2, forced_eos=2, pad=0),
+    **_ids(("bloom", "llama", "mistral", "mixtral", "granite", "phi"), bos=1, eos=2),
+    **_ids(("xlnet",), bos=1, eos=2, pad=5),
+    **_ids(("phi3",), bos=1, eos=32000, pad=32000),
+    **_ids(("gemma", "gemma2", "gemma3_text"), bos=2, eos=1, pad=0),
+    **_ids(("opt",), bos=2, eos=2, pad=1),
+    **_ids(("albert",), bos=2, eos=3, pad=0),
+    **_ids(("cohere",), bos=5, eos=255001, pad=0),
+    **_ids(("falcon",), bos=11, eos=11),
+    **_ids(("clip_text_model",), bos=49406, eos=49407, pad=1),
+    **_ids(("gpt2", "gpt_neo", "gpt_bigcode", "gptj", "codegen", "starcoder2"), bos=50256, eos=50256),
+    **_ids(("modernbert",), bos=50281, cls=50281, eos=50282, pad=50283, sep=50282),
+    **_ids(("smollm3",), bos=128000, eos=128001, pad=128004),
+    **_ids(("pegasus",), decoder_start=0, eos=1, forced_eos=1, pad=0),
+    **_ids(("mt5", "umt5"), decoder_start=0, eos=1, pad=0),
+    **_ids(("marian",), decoder_start=58100, eos=0, forced_eos=0, pad=58100),
+    **_ids(("t5", "longt5", "switch_transformers"), eos=1, pad=0),
+    **_ids(("olmo", "olmo2"), eos=50279, pad=1),
+    **_ids(("bert", "ernie", "layoutlm", "distilbert", "electra", "deberta", "deberta-v2", "mobilebert"), pad=0),
 }
-"""Ids that a family takes where config.json has none, as far as they are not among the first tokens, which stay."""
+"""The ids that the classes of transformers take where config.json does not have the field."""
 
 
 class Vocabulary(NamedTuple):

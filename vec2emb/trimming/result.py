@@ -133,9 +133,7 @@ def summary(done: Trimmed) -> str:
             f"{proof.unknown_after:,} unknown instead of {proof.unknown_before:,}"
         )
     lines += [f"    {one.token} ({one.uses:,} times): now {' '.join(one.now)}" for one in proof.lost[:5]]
-    lines += [
-        f"  {change.file}: {change.field} {_short(change.before)} to {_short(change.after)}" for change in done.changes
-    ]
+    lines += [f"  {one.file}: {one.field}{_values(one)}" for one in done.changes]
     lines += [f"  note: {note}" for note in done.notes]
     memory = max(done.memory, proof.memory)
     lines.append(f"  the tokenizers ran in processes of their own, with at most {_size(memory)} of memory")
@@ -146,6 +144,7 @@ def _size(count: int) -> str:
     return f"{count / 1e6:,.1f} MB"
 
 
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"
+def _values(change: Change) -> str:
+    """The values of a change, unless they are many."""
+    text = f" {change.before} to {change.after}"
+    return text if len(text) <= 60 else ""
