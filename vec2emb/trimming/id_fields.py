@@ -68,7 +68,7 @@ def with_new_ids(
         elif _ID.fullmatch(name):
             after = _mapped(name, value, new_ids)
         elif name in _FILTERED and isinstance(value, list):
-            after = [new_ids[id] for id in value if id in new_ids or id < 0]
+            after = [new_ids.get(id, id) for id in value if id in new_ids or id < 0]
         elif name in _SEQUENCES and isinstance(value, list):
             after = [one for one in (_sequence(name, entry, new_ids) for entry in value) if one is not None]
         elif isinstance(value, dict) and not _is_other(value, sizes.table[0]):
