@@ -303,7 +303,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no configuration": ({"files": {"config.json": None}}, "family-unknown"),
     "an unknown family": ({"files": {"config.json": {"model_type": "other"}}}, "family-unknown"),
     "a bundle": ({"files": {"vec2emb.json": {}}}, "is-a-bundle"),
-    "no embedding": ({"files": {"model.safetensors": {"a": np.ones(2)}}}, "no-embedding"),
+    "no embedding": ({"files": {"model.safetensors": {"a": np.ones(2)}}}, "no-vocabulary-tensor"),
     "two sizes": ({"files": shapes(**{"cls.predictions.bias": (30,)})}, "vocabulary-sizes"),
     "an unlisted axis": ({"files": shapes(**{"head.weight": (2, 29)})}, "tensor-unlisted"),
     "a configuration of another size": (
@@ -334,7 +334,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a gate of no figure": ({"min": ["other=1"]}, "gate-path"),
     "a gate of no number": ({"min": {"identical": "much"}}, "gate-number"),
     "a gate that is none": ({"min": 5}, "gate-form"),
-    "a gate without a corpus": ({"corpus": None, "keep": ["bad"], "min": ["identical=1"]}, "gate-needs-corpus"),
+    "a gate without a corpus": ({"corpus": None, "keep": ["bad"], "min": ["identical=1"]}, "gate-without-corpus"),
     "into itself": ({"output": "model"}, "output-inside"),
     "inside itself": ({"output": "model/out"}, "output-inside"),
     "an argument of a wrong type": ({"keep": 5}, "argument-type"),

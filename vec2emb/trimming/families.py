@@ -139,7 +139,7 @@ def vocabulary_of(checkpoint: Checkpoint) -> Vocabulary:
             sizes.setdefault(shape[axis], key)
     if not axes:
         raise InputError(
-            "no-embedding",
+            "no-vocabulary-tensor",
             f"a model of the family {family} must have a tensor over its vocabulary",
             path=checkpoint.label,
             expected=f"a key that ends in {' or '.join(FAMILIES[family])}",

@@ -138,7 +138,7 @@ def _check_inputs(corpus: Corpus | None, counts: object, keep: object, gates: li
             "nothing-to-keep", "something must say which tokens matter", hint="add corpus, counts or keep (--corpus ..)"
         )
     if corpus is None and any(gate.figure == "identical" for gate in gates):
-        raise UsageError("gate-needs-corpus", "the figure identical needs a corpus", hint="add corpus or --corpus")
+        raise UsageError("gate-without-corpus", "the figure identical needs a corpus", hint="add corpus or --corpus")
     if importlib.util.find_spec("tokenizers") is None:
         raise MissingPackageError.of("tokenizers", "corpus", "trimming a model")
 
@@ -155,7 +155,7 @@ def _check_early(model: str, target: str, if_exists: str) -> None:
 def _open_result(target: str) -> None:
     """Raise if a folder is not an earlier result."""
     if read_json(os.path.join(target, RECORD)) is None:
-        raise InputError("not-a-trimmed-model", f"there is no {RECORD}", path=target)
+        raise InputError("not-found", f"no such file: {RECORD}", path=target)
 
 
 def _wanted(model: ModelFolder, keep: str | os.PathLike[str] | Iterable[str] | None) -> set[int]:
