@@ -498,7 +498,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     folder(tmp_path / "old", {})
-    monkeypatch.setattr(checkpoints, "_copy", full)
+    monkeypatch.setattr(checkpoints, "copy_file", full)
     (tmp_path / "old" / "vocab.txt").write_text("a")
     refusal("disk-full", "No space left", tmp_path / "old", tmp_path / "a" / "b" / "new", to=9, method="tile")
     assert os.listdir(tmp_path) == ["old"]
@@ -531,7 +531,7 @@ def die(*arguments):
 
 where, old, new, to = sys.argv[1:]
 if where == "writing":
-    checkpoints._copy = die
+    checkpoints.copy_file = die
 elif where == "exchanged":
     staging.shutil.rmtree = die
 elif where == "aside":

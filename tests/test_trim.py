@@ -288,6 +288,19 @@ def test_a_module_in_a_folder_of_its_own(tmp_path: Path, corpus: Path) -> None:
     assert caught.value.code == "tensor-unlisted"
 
 
+def test_a_module_with_a_value_per_token(tmp_path: Path, corpus: Path) -> None:
+    """SPLADE: the output of the pooling is as long as the vocabulary."""
+    modules = [
+        {"path": "", "type": "sentence_transformers.sparse_encoder.models.MLMTransformer"},
+        {"path": "1_SpladePooling", "type": "sentence_transformers.sparse_encoder.models.SpladePooling"},
+    ]
+    pooling = {"pooling_strategy": "max", "word_embedding_dimension": 29}
+    files = {"modules.json": modules, "1_SpladePooling/config.json": pooling}
+    trim(donor(tmp_path / "model", **files), tmp_path / "out", corpus=corpus, min_count=2, pad_to_multiple_of=4)
+    after = json.loads((tmp_path / "out" / "1_SpladePooling" / "config.json").read_text())
+    assert after == {"pooling_strategy": "max", "word_embedding_dimension": 28}
+
+
 # What is refused.
 
 

@@ -56,6 +56,24 @@ def test_texts_of_kept_tokens_are_encoded_as_before(kind: str) -> None:
         assert same > 30
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_skeletoken_removes_tokens_to_the_same_tokenizer(kind: str) -> None:
+    """Its model of the file, given the tokens that are gone, comes to the same vocabulary, merges and encodings."""
+    skeletoken = pytest.importorskip("skeletoken")
+    original = KINDS[kind](texts()[:200])
+    draw = random.Random(0)
+    wanted = {id for id in range(original.get_vocab_size()) if draw.random() < 0.7}
+    after, new = cut(json.loads(original.to_str()), wanted)
+    gone = [token for token, id in original.get_vocab().items() if id not in new]
+    theirs = skeletoken.TokenizerModel.from_tokenizer(original).remove_tokens_from_vocabulary(gone).to_tokenizer()
+    assert after.get_vocab() == theirs.get_vocab()
+    [ours, others] = [json.loads(one.to_str())["model"] for one in (after, theirs)]
+    assert ours.get("merges") == others.get("merges")
+    for one, other in zip(after.encode_batch(texts()), theirs.encode_batch(texts()), strict=True):
+        assert one.ids == other.ids
+
+
 def test_bpe_without_ancestors_would_break_texts() -> None:
     """The closure is needed: without it texts of kept tokens are encoded otherwise."""
     original = byte_level(texts()[:200], 700, [])

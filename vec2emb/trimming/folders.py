@@ -41,6 +41,7 @@ class ModelFolder(NamedTuple):
         vocabulary: which of them are over the vocabulary.
         tokenizer: its tokenizer.json.
         documents: its JSON files that may name ids, by base name.
+        scored: config.json of modules whose output has a value per token (SPLADE), relative to `root`.
         others: files of other formats beside it, relative to `root`, that have tensors over the vocabulary.
     """
 
@@ -50,6 +51,7 @@ class ModelFolder(NamedTuple):
     vocabulary: Vocabulary
     tokenizer: TokenizerJson
     documents: dict[str, dict[str, Any]]
+    scored: tuple[str, ...]
     others: tuple[str, ...]
 
     def path(self, name: str) -> str:
@@ -100,7 +102,8 @@ def open_model(folder: str) -> ModelFolder:
     files = {os.path.join(inner, name) for name in checkpoint.shards}
     others = _other_tensors(folder, inner, files, vocabulary.size, bool(modules))
     found = {name: content for name, content in documents.items() if content is not None}
-    return ModelFolder(folder, inner, checkpoint, vocabulary, tokenizer, found, others)
+    scored = tuple(os.path.join(one["path"], CONFIG) for one in modules if _kind(one) == "SpladePooling")
+    return ModelFolder(folder, inner, checkpoint, vocabulary, tokenizer, found, scored, others)
 
 
 def _modules(path: str) -> list[dict[str, Any]]:
@@ -124,7 +127,7 @@ def _transformer(modules: list[dict[str, Any]], folder: str) -> str:
     """The folder of the module that is a transformers model, relative to the folder."""
     if not modules:
         return ""
-    found = [one["path"] for one in modules if one["type"].rpartition(".")[2] in ("Transformer", "MLMTransformer")]
+    found = [one["path"] for one in modules if _kind(one) in ("Transformer", "MLMTransformer")]
     if len(found) != 1 or os.path.isabs(found[0]) or ".." in found[0].split("/"):
         raise InputError(
             "no-transformer-module",
@@ -133,6 +136,11 @@ def _transformer(modules: list[dict[str, Any]], folder: str) -> str:
             found=", ".join(shown(one["type"]) for one in modules),
         )
     return str(found[0])
+
+
+def _kind(module: dict[str, Any]) -> str:
+    """The class of a module, without its package."""
+    return str(module["type"]).rpartition(".")[2]
 
 
 def _check_config(config: dict[str, Any], size: int, path: str) -> None:

@@ -26,6 +26,7 @@ ADDED, VOCAB_JSON, VOCAB_TXT, MERGES_TXT = "added_tokens.json", "vocab.json", "v
 
 # Vocabularies in formats that are not rewritten; transformers does not read them beside a tokenizer.json.
 _OTHER_VOCABULARIES = ("*.model", "*.spm", "*.tiktoken", "tekken.json", "encoder.json", "vocab.bpe")
+_DIMENSIONS = {"embedding_dimension", "word_embedding_dimension"}  # as SPLADE's pooling was configured over time
 _OTHER_WEIGHTS = ("*.gguf", "*.tflite", "openvino_model*", "*.pt", "*.pth", "*.ckpt")
 
 
@@ -109,6 +110,13 @@ def rewrite(model: ModelFolder, ids: NewIds) -> Rewritten:
         if changes:
             result.contents[model.relative(name)] = after
             result.changes.extend(Change(model.relative(name), *change) for change in changes)
+    for file in model.scored:
+        content = read_json(os.path.join(model.root, file)) or {}
+        for name in _DIMENSIONS & content.keys():
+            if content[name] == ids.sizes.table[0]:
+                content[name] = ids.sizes.table[1]
+                result.contents[file] = content
+                result.changes.append(Change(file, name, *ids.sizes.table))
     result.contents[model.relative(TOKENIZER)] = model.tokenizer.cut(ids.by_old)
     for name, follow in _VOCABULARIES.items():
         if os.path.isfile(model.path(name)):
