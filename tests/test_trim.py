@@ -199,6 +199,7 @@ def test_ids_in_fields() -> None:
         "hidden_size": 7, "token_type": 7, "type_vocab_size": 10,
     }  # fmt: skip
     assert named_ids(content, 10) == {0, 5, 7}
+    assert named_ids({"added_tokens_decoder": {"3": {}, "12": {}}}, 10) == {3}
     changes: list[IdChange] = []
     after = with_new_ids(content, {0: 0, 5: 1, 7: 2}, Sizes((10, 4), (9, 3)), changes)
     assert after == {
@@ -232,6 +233,16 @@ def test_ids_that_the_configuration_leaves_to_its_family(tmp_path: Path) -> None
     }  # fmt: skip
     table = load_file(tmp_path / "out" / "model.safetensors")["wte.weight"]
     assert table.view(np.uint16)[:, 0].tolist() == [0, 7, 9, 50256]
+
+
+def test_special_tokens_that_the_tokenizer_does_not_list(tmp_path: Path, corpus: Path) -> None:
+    """transformers would add them again, with an id beyond the table."""
+    settings = {"mask_token": "fed", "tokenizer_class": "cab", "added_tokens_decoder": {"4": {"content": "a"}}}
+    lists = {"additional_special_tokens": ["##bed", {"content": "face"}], "pad_token": {"content": "[PAD]"},
+             "extra_special_tokens": {"image_token": "bad"}}  # fmt: skip
+    model = donor(tmp_path / "model", **{"tokenizer_config.json": settings, "special_tokens_map.json": lists})
+    trim(model, tmp_path / "out", corpus=corpus, min_count=9)
+    assert kept(tmp_path / "out") == [*ALWAYS, "bad", "##bed", "face", "fed"]
 
 
 def test_other_files(tmp_path: Path, corpus: Path) -> None:
@@ -453,7 +464,7 @@ def test_errors_of_the_other_process_reach_the_caller(model: Path, tmp_path: Pat
 
 def test_a_process_that_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "_PROGRAM", "import sys; sys.exit(7)")
-    with pytest.raises(TryAgainError, match="exit code"):
+    with pytest.raises(TryAgainError, match="exit code 7"):
         worker.run_apart("count", {}, None, None)
 
 

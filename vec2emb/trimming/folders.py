@@ -135,7 +135,8 @@ def _transformer(modules: list[dict[str, Any]], folder: str) -> str:
             path=os.path.join(folder, MODULES),
             found=", ".join(shown(one["type"]) for one in modules),
         )
-    return str(found[0])
+    inner = os.path.normpath(found[0])
+    return "" if inner == os.curdir else inner
 
 
 def _kind(module: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """Ids of tokens in the JSON files of a model, by the names of the fields that have them.
 
+    .._token, additional_special_tokens, ..                tokens themselves, which stay
     a field .._token_id, .._token_ids, .._token_index     an id, or lists of ids, which stay
     forced_decoder_ids                                     [[POSITION, id], ..], which stay
     lang_to_id, task_to_id                                 {NAME: id}, which stay
@@ -7,7 +8,7 @@
     bad_words_ids, force_words_ids                         lists of ids, less those with one that is gone
     sequence_bias                                          [[ids, BIAS], ..], less those with one that is gone
     vocab_size                                             the size of the table
-    added_tokens_decoder                                   {"id": .., ..}
+    added_tokens_decoder                                   {"id": .., ..}, which stay
 
 An object inside of another one that has a `vocab_size` of its own, other than that of the model, is about another
 vocabulary and stays as it is.
@@ -20,6 +21,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 _ID = re.compile(r"(.+_)?token_(id|ids|index)|forced_decoder_ids|lang_to_id|task_to_id")
+_SPECIAL_LISTS = ("additional_special_tokens", "extra_special_tokens")
 _FILTERED = ("suppress_tokens", "begin_suppress_tokens")
 _SEQUENCES = ("bad_words_ids", "force_words_ids", "sequence_bias")
 
@@ -43,11 +45,19 @@ def named_ids(content: Mapping[str, Any], size: int) -> set[int]:
     """Return the ids below `size` that a file names and that must stay."""
     found: set[int] = set()
     for name, value in content.items():
-        if _ID.fullmatch(name):
+        if name == "added_tokens_decoder" and isinstance(value, dict):
+            found |= {int(id) for id in value if id.isdecimal() and int(id) < size}
+        elif _ID.fullmatch(name):
             found |= {id for id in _ids(name, value) if 0 <= id < size}
         elif isinstance(value, dict) and not _is_other(value, size):
             found |= named_ids(value, size)
     return found
+
+
+def named_tokens(content: Mapping[str, Any]) -> set[str]:
+    """Return the tokens that a file of settings names as special ones; the tokenizer.json may not list all of them."""
+    fields = [name for name in content if name in _SPECIAL_LISTS or name.endswith("_token")]
+    return {token for name in fields for token in _strings(content[name])}
 
 
 def with_new_ids(
@@ -82,6 +92,15 @@ def with_new_ids(
 
 def _is_other(content: Mapping[str, Any], size: int) -> bool:
     return type(content.get("vocab_size")) is int and content["vocab_size"] != size
+
+
+def _strings(value: Any) -> list[str]:
+    """The tokens of a field: TOKEN, {"content": TOKEN, ..}, a list of these, or {NAME: one of these}."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        value = [value["content"]] if "content" in value else list(value.values())
+    return [token for part in value for token in _strings(part)] if isinstance(value, list) else []
 
 
 def _ids(name: str, value: Any) -> set[int]:

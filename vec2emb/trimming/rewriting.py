@@ -18,7 +18,7 @@ from ..shards import CONFIG, read_json
 from ..tensorfile import TensorInfo, pieces, reading
 from .families import DEFAULT_IDS, model_type
 from .folders import MAPPING, RECORD, TOKENIZER, ModelFolder
-from .id_fields import IdChange, Sizes, named_ids, with_new_ids
+from .id_fields import IdChange, Sizes, named_ids, named_tokens, with_new_ids
 from .merges import kept_merges
 from .tokenizer_json import TokenizerJson
 
@@ -71,8 +71,10 @@ class Rewritten(NamedTuple):
 
 
 def required_ids(model: ModelFolder) -> set[int]:
-    """Return the ids that the model's configuration names, or takes without naming them."""
+    """Return the ids that the model's files of settings name, as ids or as tokens, or take without naming them."""
     found = {id for content in model.documents.values() for id in named_ids(content, model.vocabulary.size)}
+    tokens = {token for content in model.documents.values() for token in named_tokens(content)}
+    found |= {model.tokenizer.ids[token] for token in tokens if token in model.tokenizer.ids}
     for _, defaults in _unsaid(model.documents.get(CONFIG, {})):
         found |= {id for id in defaults.values() if id < model.vocabulary.size}
     return found

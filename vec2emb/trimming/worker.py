@@ -59,6 +59,9 @@ def run_apart(job: str, arguments: dict[str, Any], threads: int | None, show: Pr
             pickle.dump((job, arguments), process.stdin)
             process.stdin.close()
         kind, content = _answer(process.stdout, show)
+        if not kind:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(10)  # its exit code is part of the error
     finally:
         process.kill()  # nothing is lost: the answer is here, or nobody waits for it
         process.wait()
@@ -116,7 +119,7 @@ def _answer(stream: BinaryIO | Any, show: Callable[[int, int | None], None] | No
     while True:
         try:
             kind, content = pickle.load(stream)  # noqa: S301 - written by the child
-        except EOFError:
+        except (EOFError, pickle.UnpicklingError):  # it ended, perhaps in the middle of an answer
             return "", None
         if kind != "progress":
             return kind, content
