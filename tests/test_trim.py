@@ -78,6 +78,24 @@ def donor(folder: Path, **changes: Any) -> Path:
 
 
 @pytest.fixture
+def apart() -> None:
+    """What loads a tokenizer runs in a process of its own, as it does for callers."""
+
+
+@pytest.fixture(autouse=True)
+def near(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `apart` it runs here, which takes less time."""
+
+    def run_here(job: str, arguments: dict[str, Any], threads: int | None, show: Any) -> worker.Done:
+        module, _, name = worker.JOBS[job].partition(":")
+        function = getattr(importlib.import_module(module), name)
+        return worker.Done(function(**arguments, show=show or (lambda *done: None)), 0)
+
+    if "apart" not in request.fixturenames:
+        monkeypatch.setattr("vec2emb.trimming.trimmer.run_apart", run_here)
+
+
+@pytest.fixture
 def model(tmp_path: Path) -> Path:
     return donor(tmp_path / "model")
 
@@ -145,7 +163,7 @@ def test_tokens_of_a_file_and_counts_made_before(model: Path, corpus: Path, tmp_
     assert kept(tmp_path / "alone") == [*ALWAYS, "bad", "face"]
 
 
-def test_the_mapping_and_what_lost_tokens_became(model: Path, corpus: Path, tmp_path: Path) -> None:
+def test_the_mapping_and_what_lost_tokens_became(model: Path, corpus: Path, tmp_path: Path, apart: None) -> None:
     done = trim(model, tmp_path / "out", corpus=corpus, min_count=2)
     lines = (tmp_path / "out" / "vec2emb_trim.tsv").read_text("utf-8").split("\n")
     assert lines[0] == "old_id\tnew_id\tcount\ttoken"
@@ -453,7 +471,7 @@ def test_the_sample_is_of_the_whole_corpus(model: Path, tmp_path: Path) -> None:
     assert 5_000 < done.proof.tokens_before < 15_000
 
 
-def test_errors_of_the_other_process_reach_the_caller(model: Path, tmp_path: Path) -> None:
+def test_errors_of_the_other_process_reach_the_caller(model: Path, tmp_path: Path, apart: None) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"good\nbad \xff\n")
     with pytest.raises(Vec2embError) as caught:
@@ -468,7 +486,7 @@ def test_a_process_that_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
         worker.run_apart("count", {}, None, None)
 
 
-def test_progress_is_of_bytes(model: Path, corpus: Path, tmp_path: Path) -> None:
+def test_progress_is_of_bytes(model: Path, corpus: Path, tmp_path: Path, apart: None) -> None:
     seen: list[tuple[int, int | None]] = []
     trim(model, tmp_path / "out", corpus=corpus, progress=lambda *done: seen.append(done), threads=1)
     assert seen[-1] == (len(CORPUS), len(CORPUS))
