@@ -39,13 +39,12 @@ def test_texts_of_kept_tokens_are_encoded_as_before(kind: str) -> None:
     """Whatever tokens are kept, also texts with characters that the tokenizer does not know."""
     lines = texts()[:200]
     original = KINDS[kind](lines)
-    content = json.loads(original.to_str())
     tried = [" ".join(line.split()[:3]) for line in texts()] + ["ab 💡 cd", "漢 ♞♞ x", "  two  spaces "]
     before = [encoding.ids for encoding in original.encode_batch(tried)]
     for seed in range(4):
         draw = random.Random(seed)
         wanted = {id for id in range(original.get_vocab_size()) if draw.random() < 0.7}
-        after, new = cut(content, wanted)
+        after, new = cut(json.loads(original.to_str()), wanted)
         assert after.get_vocab() == {t: new[id] for t, id in original.get_vocab().items() if id in new}
         assert len(new) < original.get_vocab_size()
         same = 0
@@ -77,11 +76,10 @@ def test_skeletoken_removes_tokens_to_the_same_tokenizer(kind: str) -> None:
 def test_bpe_without_ancestors_would_break_texts() -> None:
     """The closure is needed: without it texts of kept tokens are encoded otherwise."""
     original = byte_level(texts()[:200], 700, [])
-    content = json.loads(original.to_str())
-    read = TokenizerJson(content, "tokenizer.json")
+    read = TokenizerJson(json.loads(original.to_str()), "tokenizer.json")
     used = set(original.encode(" ".join(texts()[0].split()[:8])).ids)
     without = {old: now for now, old in enumerate(sorted(read.always_kept() | used))}
-    _, new = cut(content, used)
+    _, new = cut(json.loads(original.to_str()), used)
     assert len(new) > len(without)
     from tokenizers import Tokenizer
 

@@ -6,7 +6,8 @@ import fnmatch
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +20,13 @@ from ..tensorfile import TensorInfo, pieces, reading
 from .families import DEFAULT_IDS, model_type
 from .folders import MAPPING, RECORD, TOKENIZER, ModelFolder
 from .id_fields import IdChange, Sizes, named_ids, named_tokens, with_new_ids
-from .merges import kept_merges
 from .tokenizer_json import TokenizerJson
 
 ADDED, VOCAB_JSON, VOCAB_TXT, MERGES_TXT = "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt"
 
 # Vocabularies in formats that are not rewritten; transformers does not read them beside a tokenizer.json.
 _OTHER_VOCABULARIES = ("*.model", "*.spm", "*.tiktoken", "tekken.json", "encoder.json", "vocab.bpe")
+_PARTS = 10_000  # of JSON, joined at a time
 _DIMENSIONS = {"embedding_dimension", "word_embedding_dimension"}  # as SPLADE's pooling was configured over time
 _OTHER_WEIGHTS = ("*.gguf", "*.tflite", "openvino_model*", "*.pt", "*.pth", "*.ckpt")
 
@@ -143,11 +144,16 @@ def rewrite(model: ModelFolder, ids: NewIds) -> Rewritten:
     return result
 
 
-def encoded(content: Any) -> bytes:
-    """The bytes of a file: JSON, unless it is bytes already."""
+def encoded(content: Any) -> Iterator[bytes]:
+    """Yield the bytes of a file: JSON, unless it is bytes already."""
     if isinstance(content, bytes):
-        return content
-    return json.dumps(content, ensure_ascii=False, indent=2).encode() + b"\n"
+        yield content
+        return
+    # A tokenizer of 250,000 tokens has millions of parts, which are not collected as `json.dumps` does.
+    parts = json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(content)
+    while batch := "".join(islice(parts, _PARTS)):
+        yield batch.encode()
+    yield b"\n"
 
 
 def _unsaid(config: Mapping[str, Any]) -> list[tuple[str, dict[str, int]]]:
@@ -224,13 +230,11 @@ def _follow_lines(path: str, tokenizer: TokenizerJson, new_ids: Mapping[int, int
 
 def _follow_merges(path: str, tokenizer: TokenizerJson, new_ids: Mapping[int, int]) -> bytes | None:
     """merges.txt: a pair per line, after a line with the version."""
-    if tokenizer.kind != "BPE":
-        return None
-    lines = _text_of(path).removesuffix("\n").split("\n")
+    lines = [line for line in _text_of(path).split("\n") if line]
     head = [line for line in lines[:1] if line.startswith("#version")]
-    kept = {token: id for token, id in tokenizer.ids.items() if id in new_ids}
-    merges = kept_merges([line for line in lines[len(head) :] if line], kept, tokenizer.prefix, path)
-    return "".join(f"{line}\n" for line in [*head, *merges]).encode()
+    if lines[len(head) :] != [" ".join(pair) for pair in tokenizer.merges(range(len(tokenizer.tokens)))]:
+        return None
+    return "".join(f"{line}\n" for line in [*head, *map(" ".join, tokenizer.merges(new_ids))]).encode()
 
 
 _VOCABULARIES: dict[str, Callable[[str, TokenizerJson, Mapping[int, int]], Any]] = {

@@ -18,11 +18,11 @@ All tokens of one character stay in each of them, so that what was known as sing
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..errors import InputError, shown
-from .merges import Merges, kept_merges
+from .merges import Merges
 
 KINDS = ("WordPiece", "Unigram", "BPE", "WordLevel")
 
@@ -30,7 +30,7 @@ _BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
 
 
 class TokenizerJson:
-    """A parsed tokenizer.json.
+    """A parsed tokenizer.json, which takes over the content: its list of merges is empty afterwards.
 
     Attributes:
         kind: one of `KINDS`.
@@ -109,8 +109,8 @@ class TokenizerJson:
         else:
             kept = {token: new_ids[id] for token, id in self._vocabulary.items() if id in new_ids}
             model["vocab"] = kept
-            if self.kind == "BPE":
-                model["merges"] = kept_merges(model["merges"], kept, self.prefix, self.path)
+            if self._merges is not None:
+                model["merges"] = self._merges.written(self.merges(new_ids))
         content = {**self._content, "model": model}
         if self._added:
             content["added_tokens"] = [{**entry, "id": new_ids[entry["id"]]} for entry in content["added_tokens"]]
@@ -120,6 +120,11 @@ class TokenizerJson:
         if isinstance(padding, dict) and type(padding.get("pad_id")) is int:
             content["padding"] = {**padding, "pad_id": new_ids.get(padding["pad_id"], padding["pad_id"])}
         return content
+
+    def merges(self, kept: Container[int]) -> Iterator[tuple[str, str]]:
+        """Yield the merges of a BPE model, by rank, whose tokens are all in `kept`."""
+        if self._merges is not None:
+            yield from self._merges.pairs(kept, self.tokens)
 
     def _is_basic(self, token: str) -> bool:
         """Whether a token is one character, apart from the marks of its place in a word, or one byte."""

@@ -34,7 +34,7 @@ def write_model(model: ModelFolder, ids: NewIds, files: Rewritten, hidden: str) 
             copy_file(shard.path, path)
     for name, content in files.contents.items():
         with new_file(os.path.join(hidden, name)) as stream:
-            stream.write(encoded(content))
+            stream.writelines(encoded(content))
     for name in files.copied:
         copy_file(os.path.join(model.root, name), os.path.join(hidden, name))
 
@@ -74,7 +74,7 @@ def write_record(model: ModelFolder, options: dict[str, Any], figures: dict[str,
         "mapping": MAPPING,
     }
     with new_file(path) as stream:
-        stream.write(encoded(record))
+        stream.writelines(encoded(record))
 
 
 def _identified(model: ModelFolder) -> list[str]:
