@@ -105,21 +105,7 @@ def rewrite(model: ModelFolder, ids: NewIds) -> Rewritten:
         InputError: a file cannot be read.
     """
     result = Rewritten({}, [], [], [])
-    for name, content in model.documents.items():
-        changes: list[IdChange] = []
-        after = with_new_ids(content, ids.by_old, ids.sizes, changes)
-        if name == CONFIG:
-            _write_unsaid(after, ids, changes)
-        if changes:
-            result.contents[model.relative(name)] = after
-            result.changes.extend(Change(model.relative(name), *change) for change in changes)
-    for file in model.scored:
-        content = read_json(os.path.join(model.root, file)) or {}
-        for name in _DIMENSIONS & content.keys():
-            if content[name] == ids.sizes.table[0]:
-                content[name] = ids.sizes.table[1]
-                result.contents[file] = content
-                result.changes.append(Change(file, name, *ids.sizes.table))
+    _rewrite_settings(model, ids, result)
     result.contents[model.relative(TOKENIZER)] = model.tokenizer.cut(ids.by_old)
     for name, follow in _VOCABULARIES.items():
         if os.path.isfile(model.path(name)):
@@ -130,10 +116,35 @@ def rewrite(model: ModelFolder, ids: NewIds) -> Rewritten:
                 result.contents[model.relative(name)] = cut
     if model.checkpoint.index_name is not None:
         result.contents[model.relative(model.checkpoint.index_name)] = _index(model, ids)
+    _sort_others(model, result)
+    return result
+
+
+def _rewrite_settings(model: ModelFolder, ids: NewIds, result: Rewritten) -> None:
+    for name, content in model.documents.items():
+        changes: list[IdChange] = []
+        after = with_new_ids(content, ids.by_old, ids.sizes, changes)
+        if name == CONFIG:
+            _write_unsaid(after, ids, changes)
+        if changes:
+            result.contents[model.relative(name)] = after
+            result.changes.extend(Change(model.relative(name), *change) for change in changes)
+    before, now = ids.sizes.table
+    for file in model.scored:
+        content = read_json(os.path.join(model.root, file)) or {}
+        for name in _DIMENSIONS & content.keys():
+            if content[name] == before != now:
+                content[name] = now
+                result.contents[file] = content
+                result.changes.append(Change(file, name, before, now))
+
+
+def _sort_others(model: ModelFolder, result: Rewritten) -> None:
+    """Copy the files that are not written anew, or leave them out with a note."""
     shards = {model.relative(name) for name in model.checkpoint.shards}
-    files = set(map(model.relative, _VOCABULARIES)) | {*result.contents, *shards, *model.others, RECORD, MAPPING}
+    done = set(map(model.relative, _VOCABULARIES)) | {*result.contents, *shards, *model.others, RECORD, MAPPING}
     result.notes.extend(f"{file} was left out: it has the old table" for file in model.others)
-    for file in other_files(model.root, files, result.notes):
+    for file in other_files(model.root, done, result.notes):
         name = os.path.basename(file)
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in _OTHER_WEIGHTS):
             result.notes.append(f"{file} was left out: it has the old table")
@@ -141,7 +152,6 @@ def rewrite(model: ModelFolder, ids: NewIds) -> Rewritten:
             result.notes.append(f"{file} was left out: it has the old vocabulary, and {TOKENIZER} is read instead")
         else:
             result.copied.append(file)
-    return result
 
 
 def encoded(content: Any) -> Iterator[bytes]:
