@@ -377,6 +377,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a gate of no number": ({"min": {"identical": "much"}}, "gate-number"),
     "a gate that is none": ({"min": 5}, "gate-form"),
     "a gate without a corpus": ({"corpus": None, "keep": ["bad"], "min": ["identical=1"]}, "gate-without-corpus"),
+    "coverage without a corpus": (
+        {"corpus": None, "keep": ["bad"], "min": ["coverage=1"]}, "gate-without-corpus",
+    ),
     "into itself": ({"output": "model"}, "output-inside"),
     "inside itself": ({"output": "model/out"}, "output-inside"),
     "an argument of a wrong type": ({"keep": 5}, "argument-type"),

@@ -137,8 +137,11 @@ def _check_inputs(corpus: Corpus | None, counts: object, keep: object, gates: li
         raise UsageError(
             "nothing-to-keep", "something must say which tokens matter", hint="add corpus, counts or keep (--corpus ..)"
         )
-    if corpus is None and any(gate.figure == "identical" for gate in gates):
-        raise UsageError("gate-without-corpus", "the figure identical needs a corpus", hint="add corpus or --corpus")
+    for gate in gates:
+        if corpus is None and (counts is None or gate.figure == "identical"):
+            raise UsageError(
+                "gate-without-corpus", f"the figure {gate.figure} needs a corpus", hint="add corpus or --corpus"
+            )
     if importlib.util.find_spec("tokenizers") is None:
         raise MissingPackageError.of("tokenizers", "corpus", "trimming a model")
 

@@ -63,7 +63,7 @@ def run_apart(job: str, arguments: dict[str, Any], threads: int | None, show: Pr
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(10)  # its exit code is part of the error
     finally:
-        process.kill()  # nothing is lost: the answer is here, or nobody waits for it
+        process.kill()  # the answer is here, or this call was interrupted
         process.wait()
         process.stdout.close()
         with contextlib.suppress(BrokenPipeError):
