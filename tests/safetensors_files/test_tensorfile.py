@@ -17,6 +17,7 @@ from safetensors import deserialize as _deserialize
 from safetensors.numpy import load, save_file
 
 from vec2emb.errors import InputError, UsageError
+from vec2emb.io.filesystem import identity
 from vec2emb.safetensors_files.header import (
     BITS,
     HEADER_LIMIT,
@@ -28,7 +29,6 @@ from vec2emb.safetensors_files.header import (
     pieces,
     read_header,
     reading,
-    stamp,
 )
 
 deserialize: Any = _deserialize
@@ -271,7 +271,7 @@ def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"before")
     with reading(str(path)) as descriptor:
-        before = stamp(descriptor)
+        before = identity(descriptor)
     path.write_bytes(b"afterwards")
     with pytest.raises(InputError, match="the file changed while it was read"), reading(str(path), before):
         pass

@@ -110,7 +110,7 @@ def _show(found: Any) -> None:
     import shutil
     import sys
 
-    if sys.stdout.isatty():
+    if sys.stdout is not None and sys.stdout.isatty():
         tell(found.page(width=shutil.get_terminal_size().columns, colour=os.environ.get("TERM") != "dumb"))
     else:
         tell(found.page())

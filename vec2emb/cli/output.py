@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -16,24 +15,7 @@ from click.core import ParameterSource
 from ..errors import UsageError, Vec2embError, Vec2embWarning
 from ..options.choices import BAD_ROWS, BINARY_DTYPES, BYTE_ORDERS, ENCODING_ERRORS, NONFINITE
 
-INTERRUPTED, TERMINATED = 130, 143
-
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Terminated(BaseException):
-    """SIGTERM came; whatever is under way cleans up after itself."""
-
-
-def on_sigterm() -> None:
-    """Let SIGTERM unwind the stack, as Ctrl-C does."""
-
-    def stop(*_: object) -> NoReturn:
-        raise Terminated
-
-    with contextlib.suppress(ValueError):  # not in the main thread: somebody else's business
-        signal.signal(signal.SIGTERM, stop)
-
 
 FILES = ("SOURCE", "SOURCE...", "CORPUS...", "BUNDLE", "CHECKPOINT", "PATH", "FILE", "OUT", "FOLDER")
 
@@ -147,8 +129,9 @@ def fail(error: Vec2embError, with_json: bool) -> int:
     return error.exit_code
 
 
-def stopped(how: str, exit_code: int, with_json: bool) -> int:
-    """Say that a signal ended the run; the exit code."""
+def stopped(how: str, number: int, with_json: bool) -> int:
+    """Say that a signal of this number ended the run; the exit code."""
+    exit_code = 128 + number
     if with_json:
         emit({"error": {"code": how, "message": "nothing was left behind", "exit_code": exit_code}})
     say(f"{how}: nothing was left behind")
@@ -156,9 +139,10 @@ def stopped(how: str, exit_code: int, with_json: bool) -> int:
 
 
 def say(text: str) -> None:
-    """A line on stderr, whatever its encoding can show."""
+    """A line on stderr, whatever its encoding can show; nothing where it cannot be written."""
     encoding = getattr(sys.stderr, "encoding", None) or "ascii"
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), err=True)
+    with contextlib.suppress(OSError):
+        click.echo(text.encode(encoding, "backslashreplace").decode(encoding), err=True)
 
 
 def tell(text: str) -> None:

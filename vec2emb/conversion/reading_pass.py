@@ -15,6 +15,7 @@ from ..formats.matrix.recognition import kind_of
 from ..io.progress import ProgressLike, progress_of
 from ..io.sources import Source, SourceLike, open_source
 from ..io.urls import is_url, plain
+from ..options.sizes import size_of_environment
 from ..options.threads import worker_count
 from .engine import BLOCK, Counts, Engine, Place, Policy, Reader, Tally
 from .report import collect_warnings
@@ -289,7 +290,7 @@ def block_bytes(workers: int) -> int:
 
     Every worker has buffers of its own, so many workers take smaller blocks: together they need what four do.
     """
-    return int(os.environ.get("VEC2EMB_BLOCK_BYTES", min(BLOCK, 4 * BLOCK // workers)))
+    return size_of_environment("VEC2EMB_BLOCK_BYTES", min(BLOCK, 4 * BLOCK // workers))
 
 
 def nowhere(id: int, rows: memoryview) -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ..errors import InputError, UsageError
+from ..errors import InputError, UsageError, Vec2embWarning, warn_caller
 from ..io.compression import HEAD, codec_of
 from ..io.urls import is_url, label_of, name_of, plain
 
@@ -90,13 +90,28 @@ def _local(path: str) -> Iterator[Input]:
     elif os.path.isdir(path):
         for folder, below, names in os.walk(path):
             below[:] = sorted(name for name in below if not name.startswith("."))
-            yield from (_input(os.path.join(folder, name)) for name in sorted(names) if not name.startswith("."))
+            yield from _files(path, (os.path.join(folder, name) for name in sorted(names) if not name.startswith(".")))
     elif not os.path.lexists(path) and _PATTERN & set(path):
-        for match in sorted(glob.glob(path, recursive=True)):
-            if not os.path.isdir(match):
-                yield _input(match)
+        yield from _files(
+            path, (match for match in sorted(glob.glob(path, recursive=True)) if not os.path.isdir(match))
+        )
     else:
         yield _input(path)
+
+
+def _files(label: str, paths: Iterable[str]) -> Iterator[Input]:
+    """The files among the paths; pipes and devices, which may never end, are left out with a warning."""
+    left_out = []
+    for path in paths:
+        one = _input(path)
+        if one.size is None:
+            left_out.append(path)
+        else:
+            yield one
+    if left_out:
+        rest = f" and {len(left_out) - 1:,} more" if len(left_out) > 1 else ""
+        text = f"{left_out[0]}{rest}: left out, as a pipe or device; name it to read it"
+        warn_caller(Vec2embWarning("corpus-no-file", text, count=len(left_out), path=label))
 
 
 def _input(path: str) -> Input:

@@ -212,7 +212,7 @@ def load_table(shard: Shard, key: str) -> tuple[TensorInfo, Matrix]:
             found=f"{info.dtype} of shape {list(info.shape)}",
         )
     start = shard.header.data_start
-    with reading(shard.path, shard.stamp) as descriptor:
+    with reading(shard.path, shard.identity) as descriptor:
         data = b"".join(pieces(descriptor, start + info.start, start + info.stop, path=shard.path))
     table: Matrix = np.frombuffer(data, _FLOATS[info.dtype]).reshape(info.shape)
     if info.dtype == "BF16":
@@ -407,7 +407,7 @@ def _write_shard(shard: Shard, fresh: Fresh, dropped: Sequence[str], path: str) 
     for name in order:
         info = fresh[name][0] if name in fresh else old[name]
         tensors[name] = TensorInfo(info.dtype, info.shape, end, end := end + info.stop - info.start)
-    with reading(shard.path, shard.stamp) as descriptor, new_file(path) as stream:
+    with reading(shard.path, shard.identity) as descriptor, new_file(path) as stream:
         stream.write(encode_header(tensors, shard.header.metadata))
         for name in order:
             if name in fresh:

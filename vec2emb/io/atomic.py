@@ -32,9 +32,11 @@ from typing import BinaryIO, Self
 
 from ..errors import OutputError, TryAgainError
 from .filesystem import NO_LINKS, adopt, are_same, exchange, same_file, sync, try_lock, writing
+from .interrupts import held_back
 
 _READY = ".vec2emb-ready"  # in the hidden folder of several files: all is written and synced, move it in
 _PREFIX = ".vec2emb-"
+_open: set[AtomicOutput] = set()
 _ABANDONED = 86_400  # seconds after which a lock file is taken for that of a killed run, where there are no locks
 _PAUSE = 0.05  # seconds between two looks at a lock that another run holds
 
@@ -103,6 +105,16 @@ class AtomicOutput:
             self.check()
 
     def __enter__(self) -> Self:
+        try:
+            with held_back():  # no hidden folder without the one who removes it
+                _open.add(self)
+                self._begin()
+        except BaseException:
+            self.__exit__(OSError)
+            raise
+        return self
+
+    def _begin(self) -> None:
         with writing(self._label, self.what), contextlib.ExitStack() as undo:
             self.check_early()
             if self.parents:
@@ -115,15 +127,15 @@ class AtomicOutput:
             self.check()  # recovery may have brought an output back, or removed half of one
             os.makedirs(self.hidden, exist_ok=True)
             self._undo = undo.pop_all()
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with writing(self._label, self.what):
+        with held_back(), writing(self._label, self.what):
             try:
                 self._undo.close()
             except OSError:
                 if kind is None:  # else the error under way says more
                     raise
+            _open.discard(self)
 
     def path(self, name: str) -> str:
         """Where to write a file of this name before publishing."""
@@ -256,6 +268,13 @@ class AtomicOutput:
             _unlink(os.path.join(folder, name))
         if into is not None or not foreign:
             os.rmdir(folder)
+
+
+def close_open() -> None:
+    """Remove what is still open: at the end of a command that was interrupted between two steps."""
+    for output in list(_open):
+        with contextlib.suppress(OutputError):
+            output.__exit__(OSError)
 
 
 class AtomicFile(AtomicOutput):

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import HeaderError, InputError, UsageError
 from ...io.checksum import checked_hex, compare
-from ...io.filesystem import identity
+from ...io.filesystem import Identity, identity
 from .. import ReadAs
 from ..described import MAX_DIM
 from .gensims import beside
@@ -74,7 +74,7 @@ def _open(kind: str, where: Any, member: str | None) -> MatrixSource:
     return open_pickle(path)
 
 
-def _check_sha256(kind: str, where: Any, sha256: str) -> tuple[int, int, int, int]:
+def _check_sha256(kind: str, where: Any, sha256: str) -> Identity:
     """Compare a file with its checksum; its identity, which it must have still when it is opened for use."""
     others = beside(os.fsdecode(where)) if kind == "pickle" else []
     if kind not in ("fasttext", "npz", "pickle") or others:
