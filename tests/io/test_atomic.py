@@ -157,7 +157,7 @@ def test_a_file_of_another_program_is_never_lost(how: str, tmp_path: Path) -> No
         target = place / "v.txt"
 
         def meanwhile() -> None:
-            with atomic.replaced_file(str(target), replace=False) as file:  # noqa: B023
+            with atomic.new_output(str(target), lambda: atomic.check_file(str(target), replace=False)) as file:  # noqa: B023
                 file.write(b"ours")
                 target.write_bytes(b"theirs")  # noqa: B023
 

@@ -20,6 +20,7 @@ from .health_figures import Finding, Health
 from .outcome import Audit
 from .plots import plots_of
 from .results import InputFile, Source
+from .writing import GENERATOR
 
 WORDS = 2000  # missing words on a page, shared among the sources
 
@@ -39,6 +40,7 @@ def html_page(audit: Audit, *, command: str | None = None) -> str:
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            GENERATOR,
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f'<link rel="icon" href="data:,">\n<title>Audit of {names}</title>',

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..errors import UsageError
-from ..options.choices import ENCODING_ERRORS, FORMATS
+from ..options.choices import ENCODING_ERRORS, FORMATS, REPLACE
 from .output import HeadedCommand, emit, option, reading_options, say, tell, warnings_said
 
 INPUT, CORPUS, GATES, OUTPUT, MACHINE = "Input", "Corpus", "Gates", "Output", "Machine"
@@ -52,6 +52,8 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
         help="The most, such as health.duplicates=0; may be repeated.")  # fmt: skip
 @option(OUTPUT, "--html", metavar="FILE", help="Write a page that needs nothing but a browser.")
 @option(OUTPUT, "--missing-words", metavar="FILE", help="Write all missing words: token, count, best remedy (TSV).")
+@option(OUTPUT, "--if-exists", type=click.Choice(REPLACE), default="error", show_default=True,
+        help="What to do about another file in their place; an earlier page or list is replaced.")  # fmt: skip
 @option(OUTPUT, "--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema,
         help="Print the JSON Schema of --json.")  # fmt: skip
 @option(MACHINE, "--threads", type=int, metavar="N", help="Workers.  [default: one a core]")
@@ -64,26 +66,27 @@ def audit(
     max_: tuple[str, ...],
     html: str | None,
     missing_words: str | None,
+    if_exists: str,
     with_json: bool,
     quiet: bool,
     **options: Any,
 ) -> int:
     """Say what is in each SOURCE, a file of vectors or a bundle, and what of a corpus it covers.
 
-    Faulty rows are counted, not refused. Files that --html and --missing-words name are replaced. A gate that is
-    missed ends with exit code 3.
+    Faulty rows are counted, not refused. A gate that is missed ends with exit code 3.
     """
     from ..auditing.auditor import audit as run
-    from ..auditing.writing import write_page, write_words
+    from ..auditing.writing import check_files, write_page, write_words
 
     if missing_words is not None and not corpus and options["counts"] is None:
         raise UsageError("missing-words-alone", "no word can be missing", hint="add --corpus FILES or --counts FILE")
+    check_files(html, missing_words, [*sources, *corpus, options["counts"], options["tokenizer"]], if_exists)
     with warnings_said():
         found = run(*sources, corpus=corpus or None, min=min_, max=max_, progress=not quiet, **options)
     if missing_words is not None:
-        write_words(found, missing_words)
+        write_words(found, missing_words, if_exists=if_exists)
     if html is not None:
-        write_page(found, html, command=_command())
+        write_page(found, html, command=_command(), if_exists=if_exists)
     if with_json:
         emit(found.to_dict())
     elif not quiet:

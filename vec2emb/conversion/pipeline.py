@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..bundle.model_layout import ModelPlan, ScaleLike
+from ..bundle.outputs import check_outputs
 from ..bundle.target import target_of
 from ..bundle.training import TrainLike, TrainRows
 from ..errors import UsageError
@@ -185,6 +186,8 @@ def convert(
         encoding, encoding_errors, binary_dtype, byte_order, threads, progress, member, sha256, allow_pickle,
     )  # fmt: skip
     read.policy()  # refuses what cannot be, before anything is read
+    if row_report is not None:
+        check_outputs({"row_report": row_report}, [source, vocab, only, corpus])
     if corpus is not None:
         from ..corpus.words import refuse_early, words_of
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, OutputError, UsageError, Vec2embError, shown
-from ..io.atomic import AtomicOutput, new_file
+from ..io.atomic import AtomicOutput, new_file, place_of
 from ..io.filesystem import writing
 from ..positions import Float64, Matrix, facts, key_styles, resize
 from ..safetensors_files.header import BITS, TensorInfo, encode_header, pieces, reading
@@ -128,7 +128,8 @@ def resize_positions(
         OutputError: `out` is taken or cannot be written.
         TryAgainError: another run is writing to `out`.
     """
-    source, target = open_checkpoint(os.fspath(checkpoint)), os.path.realpath(out)
+    source = open_checkpoint(os.fspath(checkpoint))
+    target = place_of(out) if source.folder is None else os.path.realpath(out)
     notes: list[str] = []
     tables: list[ResizedTable] = []
     fresh: Fresh = {}

@@ -6,11 +6,12 @@ import hashlib
 import os
 import shutil
 
+from ..bundle.outputs import check_outputs
 from ..bundle.publication import CONFIG
 from ..bundle.reader import Bundle, open_bundle, table_sha256
 from ..editing.resharding import write_shards
 from ..errors import OutputError, UsageError, shown, warn_caller
-from ..io.atomic import AtomicFile, AtomicOutput, new_file
+from ..io.atomic import AtomicFile, AtomicOutput, check_file, new_file, place_of
 from ..io.compressed_output import compression_of, packed
 from ..io.filesystem import writing
 from ..io.progress import Progress, ProgressLike, progress_of
@@ -126,7 +127,8 @@ def _export_file(opened: Bundle, part: Part, done: Export, if_exists: str, show:
     layout = VECTORS.get(to)
     if layout is not None:
         check_tokens(part, layout, to)
-    target = os.path.realpath(label)
+    check_outputs({"output": label})
+    target = place_of(label)
     with (
         AtomicFile(target, label, lambda: _check_file(label, target, opened, if_exists)) as output,
         writing(label),
@@ -201,9 +203,4 @@ def _size_and_hash(path: str) -> tuple[int, str]:
 def _check_file(label: str, target: str, bundle: Bundle, if_exists: str) -> None:
     if target in bundle.paths():
         raise OutputError("target-is-the-bundle", "this is a file of the bundle itself", path=label)
-    if not os.path.lexists(target):
-        return
-    if not os.path.isfile(target):
-        raise OutputError("target-not-a-file", "no file stands there, but something else", path=label)
-    if if_exists == "error":
-        raise OutputError("target-exists", "the file is there already", path=label, hint="--if-exists replace")
+    check_file(label, replace=if_exists == "replace", hint="--if-exists replace")
