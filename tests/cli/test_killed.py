@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from children import started
-from helpers import FIXTURES, run
+from helpers import FIXTURES
 from safetensors.numpy import save_file
 
 import vec2emb
+from vec2emb import cli
+from vec2emb.io import interrupts
 
 SAMPLE = FIXTURES / "glove.6B.50d.sample.txt"
 TABLE = "embeddings.position_embeddings.weight"
@@ -34,8 +36,8 @@ COMMANDS = {
     "export-file": "export given/bundle --to word2vec -o out/x.txt.gz",
     "export-folder": "export given/bundle --to huggingface -o out/x",
     "export-shards": "export given/bundle --to shards -o out/x --shard-size 20000",
-    "extend": "extend given/bundle --token <x> -o out/x",
-    "attach": "positions attach given/bundle --learned 20 -o out/x",
+    "extend": "extend given/bundle --tokens xqz --missing normal -o out/x",
+    "attach": "positions attach given/bundle --kind learned --max-positions 20 -o out/x",
     "resize": "positions resize given/model --to 90 --method tile -o out/x",
     "resize-file": "positions resize given/model/model.safetensors --to 90 --method tile -o out/x.safetensors",
 }
@@ -76,8 +78,9 @@ def test_ended_at_random_moments(
     words = words_of(COMMANDS[name], given)
     place = tmp_path / "out"
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(interrupts, "install", lambda: None)
     place.mkdir()
-    assert run(*words, "--quiet").returncode == 0
+    assert cli.run([*words, "--quiet"]) == 0
     whole = contents(place)
     for turn in range(times):
         replacing = rng.random() < 0.5
@@ -103,6 +106,6 @@ def test_ended_at_random_moments(
         if replacing and not halves:
             assert left == whole
 
-        assert run(*words, "--quiet", "--if-exists", "replace").returncode == 0
+        assert cli.run([*words, "--quiet", "--if-exists", "replace"]) == 0  # in this process, which is quicker
         assert contents(place) == whole
         assert not hidden(place)
