@@ -100,7 +100,7 @@ def contents(place: Path) -> dict[str, bytes]:
 def test_killed_at_any_step_it_leaves_old_or_new_and_the_next_run_leaves_nothing_hidden(
     kind: str, replacing: bool, given: Path, audited: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page, "html_page", lambda *_, **__: "<html>a page</html>")
+    monkeypatch.setattr(page, "html_page", lambda *_, **__: f"<html>{page.GENERATOR}a page</html>")
     write = KINDS[kind]
     (tmp_path / "whole").mkdir()
     write(given, tmp_path / "whole", audited, False)

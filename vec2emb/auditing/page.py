@@ -20,8 +20,8 @@ from .health_figures import Finding, Health
 from .outcome import Audit
 from .plots import plots_of
 from .results import InputFile, Source
-from .writing import GENERATOR
 
+GENERATOR = '<meta name="generator" content="vec2emb audit">'  # tells an earlier page from another file
 WORDS = 2000  # missing words on a page, shared among the sources
 
 Cell = str  # of HTML, escaped already

@@ -13,7 +13,6 @@ from ..options.choices import REPLACE, check_choice
 from .outcome import Audit
 from .results import Source
 
-GENERATOR = '<meta name="generator" content="vec2emb audit">'  # tells a page of ours
 _HEAD = "token\tcount\tremedy\n"
 
 
@@ -82,6 +81,8 @@ def check_files(
 
 
 def _is_page(file: BinaryIO) -> bool:
+    from .page import GENERATOR
+
     head = file.read(1 << 10)
     return not head or GENERATOR.encode() in head
 
