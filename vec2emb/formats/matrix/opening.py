@@ -85,8 +85,9 @@ def _check_sha256(kind: str, where: Any, sha256: str) -> Identity:
         )  # fmt: skip
     try:
         with open(where, "rb") as file:
+            before = identity(file.fileno())  # first: a write while it is hashed shows later
             compare(hashlib.file_digest(file, "sha256").hexdigest(), sha256, _label(where))
-            return identity(file.fileno())
+            return before
     except OSError as error:
         raise InputError("cannot-open", f"the file cannot be opened ({error.strerror})", path=_label(where)) from error
 
