@@ -168,3 +168,13 @@ def test_a_file_of_another_program_is_never_lost(how: str, tmp_path: Path) -> No
         vec2emb.Vocabulary(["a"]).to_file(target, replace=True)
         assert os.listdir(place) == ["v.txt"]
     assert target.read_bytes() == b"theirs"
+
+
+def test_what_is_open_when_a_command_is_stopped_is_removed(tmp_path: Path) -> None:
+    """A signal may come between two steps, when no `with` block has the output yet."""
+    output = atomic.AtomicFile(str(tmp_path / "x"), "x", lambda: None)
+    output.__enter__()
+    assert len(os.listdir(tmp_path)) == 2
+    atomic.close_open()
+    atomic.close_open()
+    assert os.listdir(tmp_path) == []
