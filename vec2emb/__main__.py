@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -10,6 +11,9 @@ def main() -> NoReturn:
     """Run the command line and end the process with its code."""
     # What is made while modules load stays: looking for garbage among it took a tenth of the start.
     gc.set_threshold(20_000)
+    # Until there is something to clean up, Ctrl-C just ends the process, without a traceback of imports.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     from .cli import run
 
     code = run(sys.argv[1:])

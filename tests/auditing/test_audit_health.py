@@ -338,3 +338,14 @@ def test_kinds_are_counted_one_by_one(tmp_path: Path) -> None:
     wanted = Counter(map(kind_of, tokens))
     assert {kind: count for kind, count in health.kinds.items() if count} == wanted
     assert health.scripts == {"Latin": 2, "Cyrillic": 1, "Han": 1}
+
+
+@pytest.mark.parametrize("length", [1e15, 1e30, 1.0, 1e-20])
+@pytest.mark.parametrize("apart", [0.0, 1e-16])
+def test_lengths_that_are_equal(length: float, apart: float, tmp_path: Path) -> None:
+    """So far from 0 that no bin is narrow enough to lie between two of them, they are all in one bin."""
+    rows = [f"w{i} {length * (1 + apart * i)!r} 0\n" for i in range(9)]
+    (tmp_path / "v.txt").write_text("".join(rows))
+    histogram = vec2emb.audit(tmp_path / "v.txt").sources[0].health.norms.histogram
+    assert sum(histogram.counts) == 9
+    assert histogram.edges[0] < length < histogram.edges[-1]

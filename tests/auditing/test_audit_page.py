@@ -14,8 +14,11 @@ from helpers import FIXTURES, run
 from test_audit_health import faulty, write
 
 import vec2emb
+from vec2emb.auditing import page
 from vec2emb.auditing.outcome import Audit
 from vec2emb.auditing.page import html_page
+from vec2emb.auditing.writing import write_page
+from vec2emb.errors import OutputError
 
 SAMPLE = FIXTURES / "glove.6B.50d.sample.txt"
 EVIL = "<script>alert(1)</script>"
@@ -190,3 +193,15 @@ def test_without_matplotlib_the_page_names_the_extra(tmp_path: Path) -> None:
     assert "pip install 'vec2emb[report]'" in done.stderr.decode()
     assert not (tmp_path / "page.html").exists()
     assert run("audit", SAMPLE, env=environment).returncode == 0
+
+
+def test_a_real_page_is_known_again(audit: Audit, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "html_page", lambda *_, **__: text)  # drawn once is enough
+    for _ in range(2):
+        write_page(audit, tmp_path / "page.html")
+    (tmp_path / "other.html").write_text("<!doctype html>")
+    with pytest.raises(OutputError) as caught:
+        write_page(audit, tmp_path / "other.html")
+    assert caught.value.code == "target-exists"
+    write_page(audit, tmp_path / "other.html", if_exists="replace")
+    assert (tmp_path / "other.html").read_bytes() == (tmp_path / "page.html").read_bytes()

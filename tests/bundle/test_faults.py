@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from children import usual_signals
 
 import vec2emb
 from vec2emb.errors import InputError, OutputError
@@ -57,7 +58,8 @@ def command(target: Path, *options: str) -> list[str]:
 
 def kill_at_random(source: Path, target: Path, rng: random.Random, how: signal.Signals, options: list[str]) -> int:
     """Convert from a pipe that is slow now and then, and send a signal at a random moment."""
-    process = subprocess.Popen(command(target, *options), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command(target, *options), stdin=pipe, stderr=pipe, preexec_fn=usual_signals)
     # Half of the time in the middle of reading; else around the end, where things are moved.
     data = source.read_bytes()
     cut = rng.randrange(len(data)) if rng.random() < 0.5 else len(data)
@@ -198,7 +200,7 @@ def test_a_disk_that_fails_under_the_file_is_an_error_with_its_place(source: Pat
         assert not os.listdir(tmp_path)
 
 
-@pytest.mark.parametrize(("how", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
 @pytest.mark.parametrize("replacing", [False, True], ids=["fresh", "replace"])
 def test_terminated_or_interrupted_it_cleans_up_at_once_though_the_pipe_is_silent(
     source: Path, tmp_path: Path, replacing: bool, how: signal.Signals, code: int
@@ -206,7 +208,8 @@ def test_terminated_or_interrupted_it_cleans_up_at_once_though_the_pipe_is_silen
     target = tmp_path / "a" / "glove"
     if replacing:
         vec2emb.save(target, ["a", "b"], np.ones((2, DIM)))
-    process = subprocess.Popen(command(target), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command(target), stdin=pipe, stderr=pipe, preexec_fn=usual_signals)
     assert process.stdin is not None
     process.stdin.write(source.read_bytes()[: 2 << 20])
     process.stdin.flush()

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import click
 import pytest
+from children import usual_signals
 from helpers import FIXTURES, run
 
 import vec2emb
@@ -46,7 +47,7 @@ Call = Callable[..., Done]
 @pytest.fixture
 def call(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
     """Run a command in this process, which is fast; signal handlers stay as they are."""
-    monkeypatch.setattr(cli, "on_sigterm", lambda: None)
+    monkeypatch.setattr("vec2emb.io.interrupts.install", lambda: None)
 
     def run_here(*words: object) -> Done:
         with pytest.raises(SystemExit) as ended:
@@ -402,7 +403,7 @@ def test_output_that_cannot_be_written_is_one_line_of_error(words: list[object],
         )
     assert done.returncode == 1
     first, *more = done.stderr.decode().splitlines()
-    assert first == "error[write-failed]: standard output cannot be written (No space left on device)"
+    assert first == "error[disk-full]: standard output cannot be written (No space left on device)"
     assert len(more) == 1
 
 
@@ -418,7 +419,9 @@ class Stalled:
         command = [sys.executable, "-m", "vec2emb", "convert", str(source), "-o", str(folder / "out"), *options]
         pipe = subprocess.PIPE
         env = {**os.environ, "VEC2EMB_BLOCK_BYTES": "4096"}
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=env)
+        self.process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, env=env, preexec_fn=usual_signals
+        )
         assert self.process.stdin is not None
         self._writer = os.open(source, os.O_WRONLY) if fifo else os.dup(self.process.stdin.fileno())
         with contextlib.suppress(BrokenPipeError):  # a reader that needs no more
@@ -452,7 +455,11 @@ def _wait_for_hidden_folder(folder: Path) -> None:
     time.sleep(0.3)
 
 
-SIGNALS = [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+SIGNALS = [
+    (signal.SIGINT, 130, "interrupted"),
+    (signal.SIGTERM, 143, "terminated"),
+    (signal.SIGHUP, 129, "terminated"),
+]
 
 
 @pytest.mark.parametrize(("number", "code", "word"), SIGNALS)
@@ -503,7 +510,8 @@ def test_ctrl_c_in_a_script(tmp_path: Path) -> None:
         "except KeyboardInterrupt: print(threading.active_count())\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "out")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, preexec_fn=usual_signals) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         os.write(process.stdin.fileno(), LONG)

@@ -262,17 +262,24 @@ def test_a_mistake_in_the_callers_file_is_not_hidden(threads: int) -> None:
         vec2emb.read_vectors(_Bug(MANY * 20), threads=threads)
 
 
-@pytest.mark.parametrize("change", ["append", "truncate"])
+@pytest.mark.parametrize("change", ["append", "truncate", "rewritten-with-its-old-time"])
 def test_a_file_that_changes_while_it_is_read(change: str, tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_bytes(MANY)
     rows = vec2emb.iter_vectors(path)
     next(rows)
-    with open(path, "ab") as file:
+    status = path.stat()
+    with open(path, "r+b") as file:
         if change == "append":
+            file.seek(0, os.SEEK_END)
             file.write(b"x 1 2 3\n")
-        else:
+        elif change == "truncate":
             file.truncate(len(MANY) - len(b"w4999 4999 0.5 -1\n"))
+        else:
+            file.seek(-2, os.SEEK_END)
+            file.write(b"2")
+    if change == "rewritten-with-its-old-time":
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     with pytest.raises(SourceError, match="changed while it was read") as caught:
         list(rows)
     assert caught.value.code == "source-changed"

@@ -21,6 +21,7 @@ import pytest
 import tokenizers
 import zstandard
 from corpora import check, lee, zipf_text
+from helpers import collected
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -584,3 +585,24 @@ def test_white_space_needs_no_package(prose: Path, monkeypatch: pytest.MonkeyPat
     fault(lambda: count_tokens(prose, engine="dask"), MissingPackageError, "missing-package",
           "reading and writing Parquet needs pyarrow; install it with: pip install 'vec2emb[corpus]'")  # fmt: skip
     assert inputs_module.PARQUET == b"PAR1"
+
+
+@pytest.mark.parametrize("given", ["", "*", "**/*"])
+def test_pipes_and_devices_of_a_folder_are_left_out(given: str, tmp_path: Path) -> None:
+    """They may never end; named, they are read."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.txt").write_text("a b\n")
+    (tmp_path / "sub" / "b.txt").write_text("a\n")
+    os.mkfifo(tmp_path / "pipe")
+    os.mkfifo(tmp_path / "sub" / "pipe")
+    (tmp_path / "null").symlink_to("/dev/null")
+    counts, found = collected(lambda: count_tokens(tmp_path / given if given else tmp_path))
+    assert list(counts.tokens) == ["a", "b"]
+    assert {warning.code for warning in found} == {"corpus-no-file"}
+    assert sum(warning.count for warning in found) == (2 if given == "*" else 3)
+
+
+def test_a_folder_of_pipes_alone(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="no file is there to count in"):
+        count_tokens(tmp_path)

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import struct
+import time
 import tracemalloc
 import warnings
 import zipfile
@@ -319,9 +320,12 @@ def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monk
 # Pinned sources, and file URLs.
 
 
+@pytest.mark.parametrize("in_place", [False, True], ids=["replaced", "in-place"])
 @pytest.mark.parametrize("kind", ["npz", "fasttext"])
-def test_what_was_hashed_is_what_is_read(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another file that takes the name after the checksum was found is not read under it."""
+def test_what_was_hashed_is_what_is_read(
+    kind: str, in_place: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is replaced or rewritten after its checksum was found is not read under it."""
     path = tmp_path / "source"
     if kind == "npz":
         packed(path, v=ONE, w=array(np.array(["a"])))
@@ -331,6 +335,12 @@ def test_what_was_hashed_is_what_is_read(kind: str, tmp_path: Path, monkeypatch:
 
     def then_replaced(descriptor: int) -> str:
         digest = sha256_of(descriptor)
+        if in_place:
+            status = path.stat()
+            time.sleep(0.02)  # the system's clock for files is coarse
+            path.write_bytes(data)
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+            return digest
         (tmp_path / "other").write_bytes(data)
         os.replace(tmp_path / "other", path)
         return digest

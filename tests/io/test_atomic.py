@@ -100,7 +100,7 @@ def contents(place: Path) -> dict[str, bytes]:
 def test_killed_at_any_step_it_leaves_old_or_new_and_the_next_run_leaves_nothing_hidden(
     kind: str, replacing: bool, given: Path, audited: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page, "html_page", lambda *_, **__: "<html>a page</html>")
+    monkeypatch.setattr(page, "html_page", lambda *_, **__: f"<html>{page.GENERATOR}a page</html>")
     write = KINDS[kind]
     (tmp_path / "whole").mkdir()
     write(given, tmp_path / "whole", audited, False)
@@ -157,7 +157,7 @@ def test_a_file_of_another_program_is_never_lost(how: str, tmp_path: Path) -> No
         target = place / "v.txt"
 
         def meanwhile() -> None:
-            with atomic.replaced_file(str(target), replace=False) as file:  # noqa: B023
+            with atomic.new_output(str(target), lambda: atomic.check_file(str(target), replace=False)) as file:  # noqa: B023
                 file.write(b"ours")
                 target.write_bytes(b"theirs")  # noqa: B023
 
@@ -168,3 +168,13 @@ def test_a_file_of_another_program_is_never_lost(how: str, tmp_path: Path) -> No
         vec2emb.Vocabulary(["a"]).to_file(target, replace=True)
         assert os.listdir(place) == ["v.txt"]
     assert target.read_bytes() == b"theirs"
+
+
+def test_what_is_open_when_a_command_is_stopped_is_removed(tmp_path: Path) -> None:
+    """A signal may come between two steps, when no `with` block has the output yet."""
+    output = atomic.AtomicFile(str(tmp_path / "x"), "x", lambda: None)
+    output.__enter__()
+    assert len(os.listdir(tmp_path)) == 2
+    atomic.close_open()
+    atomic.close_open()
+    assert os.listdir(tmp_path) == []

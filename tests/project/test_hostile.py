@@ -221,7 +221,7 @@ NEVER = ["\x1b", "\x07", "\x08", "\r", "\x9b", "\u202e", "\u2066", "\u2069"]
 def test_tokens_and_file_names_never_reach_a_terminal_raw(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vec2emb.cli.on_sigterm", lambda: None)  # signal handlers stay as they are
+    monkeypatch.setattr("vec2emb.io.interrupts.install", lambda: None)  # signal handlers stay as they are
     tokens = [*ESCAPES, "plain", "<pad>x"]
     rng = np.random.default_rng(0)
     name = "a\x1b[2Jb\u202e.txt"

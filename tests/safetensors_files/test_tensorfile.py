@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from safetensors import deserialize as _deserialize
 from safetensors.numpy import load, save_file
 
 from vec2emb.errors import InputError, UsageError
+from vec2emb.io.filesystem import identity
 from vec2emb.safetensors_files.header import (
     BITS,
     HEADER_LIMIT,
@@ -28,7 +30,6 @@ from vec2emb.safetensors_files.header import (
     pieces,
     read_header,
     reading,
-    stamp,
 )
 
 deserialize: Any = _deserialize
@@ -267,12 +268,16 @@ def test_pieces(tmp_path: Path) -> None:
     assert caught.value.code == "file-cut"
 
 
-def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("now", [b"afterwards", b"before"], ids=["longer", "of-the-old-time"])
+def test_a_file_that_changes_is_noticed(tmp_path: Path, now: bytes) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"before")
     with reading(str(path)) as descriptor:
-        before = stamp(descriptor)
-    path.write_bytes(b"afterwards")
+        before = identity(descriptor)
+    status = path.stat()
+    time.sleep(0.02)  # the system's clock for files is coarse
+    path.write_bytes(now)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     with pytest.raises(InputError, match="the file changed while it was read"), reading(str(path), before):
         pass
 

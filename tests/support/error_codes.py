@@ -22,7 +22,8 @@ MAKERS: dict[str, Callable[[str], str]] = {
     "demand": lambda name: f"{name.replace('_', '-')}-range",
     "parse_size": lambda name: f"{name.replace('_', '-').lower()}-range",
     "choice": lambda name: f"unknown-{name}",
-    "stopped": lambda how: how,  # by a signal
+    "size_of_environment": lambda name: f"{name.replace('_', '-').lower()}-range",
+    "_stopped": lambda how: how,  # by a signal
 }
 
 

@@ -55,9 +55,7 @@ def test_files_are_never_replaced_unasked(vocab: Vocabulary, tmp_path: Path) -> 
     umask = os.umask(0)
     os.umask(umask)
     assert path.stat().st_mode & 0o777 == 0o666 & ~umask
-    with refused(
-        OutputError, "cannot-write", f"{tmp_path}: the file cannot be written (Is a directory); nothing was left behind"
-    ):
+    with refused(OutputError, "target-is-a-folder", f"{tmp_path}: this is a folder; name a file"):
         vocab.to_file(tmp_path, replace=True)
     with refused(
         OutputError,

@@ -140,7 +140,11 @@ class Geometry:
         low, p01, median, p99, high = np.quantile(norms, [0, 0.01, 0.5, 0.99, 1]).tolist()
         # One row a hundred times longer than all others would leave a histogram of one bar.
         top = min(high, median + 4 * max(p99 - median, 1e-6 * high))
-        counts, edges = np.histogram(norms.clip(max=top), BINS, (low, top) if top > low else None)
+        if top - low < 2 * BINS * np.spacing(top):  # too close for so many bins, even if they are far from 0
+            low_edge, top = low - 0.5 * max(1.0, 1e-6 * high), top + 0.5 * max(1.0, 1e-6 * high)
+        else:
+            low_edge = low
+        counts, edges = np.histogram(norms.clip(max=top), BINS, (low_edge, top))
         histogram = Histogram([figure(edge) or 0.0 for edge in edges.tolist()], counts.tolist())
         return Norms(figure(low), figure(p01), figure(median), figure(p99), figure(high), histogram)
 

@@ -21,6 +21,7 @@ from .outcome import Audit
 from .plots import plots_of
 from .results import InputFile, Source
 
+GENERATOR = '<meta name="generator" content="vec2emb audit">'  # tells an earlier page from another file
 WORDS = 2000  # missing words on a page, shared among the sources
 
 Cell = str  # of HTML, escaped already
@@ -39,6 +40,7 @@ def html_page(audit: Audit, *, command: str | None = None) -> str:
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            GENERATOR,
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f'<link rel="icon" href="data:,">\n<title>Audit of {names}</title>',

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO
 
-from ..io.atomic import replaced_file
+from ..bundle.outputs import check_outputs
+from ..io.atomic import check_file, new_output
 from ..io.urls import local_only
+from ..options.output import IF_FILE_EXISTS
 from .outcome import Audit
 from .results import Source
 
+_HEAD = "token\tcount\tremedy\n"
 
-def write_page(audit: Audit, path: str | os.PathLike[str], *, command: str | None = None) -> None:
-    """Write the page of an audit, one HTML file; one that is there is replaced.
+
+def write_page(
+    audit: Audit, path: str | os.PathLike[str], *, command: str | None = None, if_exists: str = "error"
+) -> None:
+    """Write the page of an audit, one HTML file; an earlier page is replaced.
 
     Args:
         audit: what was found.
         path: the file.
         command: what was typed, for the page's foot.
+        if_exists: raise an `error` where another file is there, or `replace` it.
 
     Raises:
         OutputError: it cannot be written.
@@ -25,23 +33,24 @@ def write_page(audit: Audit, path: str | os.PathLike[str], *, command: str | Non
     """
     from .page import html_page
 
-    _write(os.fspath(path), html_page(audit, command=command))
+    _write(os.fspath(path), html_page(audit, command=command), _is_page, if_exists)
 
 
-def write_words(audit: Audit, path: str | os.PathLike[str]) -> None:
+def write_words(audit: Audit, path: str | os.PathLike[str], *, if_exists: str = "error") -> None:
     r"""Write the missing words of an audit as TSV: `token`, `count`, `remedy`; with several sources `source` in front.
 
-    UTF-8, a head line, LF. Tab, CR and backslash inside a token are written `\t`, `\r` and `\\`.
+    UTF-8, a head line, LF. Tab, CR and backslash inside a token are written `\t`, `\r` and `\\`. An earlier list is
+    replaced; `if_exists="replace"` replaces any other file, too.
 
     Raises:
         OutputError: it cannot be written.
     """
     several = len(audit.sources) > 1
-    lines = ["source\t" * several + "token\tcount\tremedy\n"]
+    lines = ["source\t" * several + _HEAD]
     for source in audit.sources:
         front = f"{_cell(source.name)}\t" if several else ""
         lines += [front + line for line in _misses(source)]
-    _write(os.fspath(path), "".join(lines))
+    _write(os.fspath(path), "".join(lines), _is_list, if_exists)
 
 
 def _misses(source: Source) -> Iterator[str]:
@@ -54,7 +63,40 @@ def _cell(token: str) -> str:
     return token.replace("\\", "\\\\").replace("\t", "\\t").replace("\r", "\\r").replace("\n", "\\n")
 
 
-def _write(path: str, text: str) -> None:
+def check_files(
+    html: str | None, missing_words: str | None, inputs: Iterable[object], if_exists: str = "error"
+) -> None:
+    """Refuse the files of an audit before it begins.
+
+    Raises:
+        OutputError: one would replace what is read, a part of a bundle, or a file that is not of an audit.
+        UsageError: both are one file, or `if_exists` is neither `error` nor `replace`.
+    """
+    IF_FILE_EXISTS.check(if_exists)
+    for path, is_ours in ((html, _is_page), (missing_words, _is_list)):
+        if path is not None:
+            local_only(path, "a file of an audit")
+            _check(path, is_ours, if_exists)
+    check_outputs({"--html": html, "--missing-words": missing_words}, inputs)
+
+
+def _is_page(file: BinaryIO) -> bool:
+    from .page import GENERATOR
+
+    head = file.read(1 << 10)
+    return not head or GENERATOR.encode() in head
+
+
+def _is_list(file: BinaryIO) -> bool:
+    line = file.readline(1 << 10)
+    return not line or line.removeprefix(b"source\t") == _HEAD.encode()
+
+
+def _check(path: str, is_ours: Callable[[BinaryIO], bool], if_exists: str) -> None:
+    check_file(path, replace=if_exists == "replace", is_ours=is_ours, hint="--if-exists replace writes it anew")
+
+
+def _write(path: str, text: str, is_ours: Callable[[BinaryIO], bool], if_exists: str) -> None:
     local_only(path, "a file of an audit")
-    with replaced_file(path, replace=True) as file:
+    with new_output(path, lambda: _check(path, is_ours, if_exists)) as file:
         file.write(text.encode("utf-8", "backslashreplace"))

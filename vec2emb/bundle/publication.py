@@ -217,3 +217,8 @@ def _read_config(path: str) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return config if isinstance(config, dict) and "format_version" in config else None
+
+
+def holds_settings(path: str) -> bool:
+    """Whether a file is the vec2emb.json of a bundle."""
+    return _read_config(path) is not None

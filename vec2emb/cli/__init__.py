@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
+import signal
 import sys
 from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
-from ..errors import OutputError, UsageError, Vec2embError, printable
-from .output import INTERRUPTED, TERMINATED, Terminated, fail, on_sigterm, say, stopped
+from ..errors import OutputError, UsageError, Vec2embError, printable, shown
+from ..io import interrupts
+from .output import fail, say, stopped
 
 # In the order in which people need them. The texts stand here so that a command is loaded only when it is called; a
 # test holds them equal to the commands' own.
@@ -80,22 +84,22 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def run(words: list[str]) -> int:
     """Run one command line: 0 done, 1 input or output at fault, 2 usage, 3 a check missed, 4 try again."""
     try:
-        return _run(words)
+        return _run(words, "--json" in words)
     except BrokenPipeError:
         # Whoever read our output has gone; do not fail again when it is flushed at exit.
         sys.stdout = None
         return 1
     except OSError as error:
-        # What goes wrong with files is told where it does; this comes from standard output.
         sys.stdout = None
-        reason = error.strerror or str(error)
-        return fail(OutputError("write-failed", f"standard output cannot be written ({reason})"), with_json=False)
+        from ..io.filesystem import fault_of
+
+        return fail(fault_of(error, None, "standard output", None), with_json=False)
 
 
-def _run(words: list[str]) -> int:
-    with_json = "--json" in words
-    on_sigterm()
+def _run(words: list[str], with_json: bool) -> int:
+    interrupts.install()
     try:
+        _check_environment()
         # Not standalone: click would turn our exit codes into its own.
         result: Any = group.main(args=words, prog_name="vec2emb", standalone_mode=False)
     except Vec2embError as error:
@@ -111,11 +115,48 @@ def _run(words: list[str]) -> int:
         say(printable(message.getvalue().rstrip()))
         return 2
     except (KeyboardInterrupt, click.Abort):
-        return stopped("interrupted", INTERRUPTED, with_json)
-    except Terminated:
-        return stopped("terminated", TERMINATED, with_json)
-    except MemoryError:
-        return fail(
-            OutputError("out-of-memory", "there is not enough memory for this; nothing was left behind"), with_json
-        )
+        return _stopped("interrupted", signal.SIGINT, with_json)
+    except interrupts.Stopped as stop:
+        return _stopped("terminated", stop.number, with_json)
+    except (MemoryError, ImportError, RuntimeError, OSError) as error:
+        return fail(_system_fault(error), with_json)
     return result if isinstance(result, int) else 0
+
+
+def _check_environment() -> None:
+    kernel = os.environ.get("VEC2EMB_KERNEL", "")
+    if kernel not in ("", "native", "reference"):
+        raise UsageError(
+            "kernel-choice", "VEC2EMB_KERNEL must be native or reference", found=shown(kernel),
+            hint="leave the environment variable out",
+        )  # fmt: skip
+
+
+def _stopped(how: str, number: int, with_json: bool) -> int:
+    atomic = sys.modules.get("vec2emb.io.atomic")
+    if atomic is not None:
+        atomic.close_open()
+    return stopped(how, number, with_json)
+
+
+def _system_fault(error: Exception) -> Vec2embError:
+    """What the system refused, as an error of ours; what is no such thing is raised again."""
+    if isinstance(error, OSError):
+        import traceback
+
+        if any(frame.f_code is click.echo.__code__ for frame, _ in traceback.walk_tb(error.__traceback__)):
+            raise error  # of standard output
+        code = "disk-full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "system-error"
+        path = None if error.filename is None else os.fsdecode(error.filename)
+        return OutputError(code, f"the system reports: {error.strerror or error}", path=path)
+    if isinstance(error, ImportError):
+        first: BaseException = error
+        while isinstance(first.__context__, ImportError):  # numpy says the reason on its twentieth line
+            first = first.__context__
+        return OutputError(
+            "cannot-load", f"a part of the program cannot be loaded ({str(first).partition(chr(10))[0]})",
+            hint="allow more memory (ulimit -v), or install vec2emb again",
+        )  # fmt: skip
+    if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+        return OutputError("out-of-memory", "there is not enough memory for this; nothing was left behind")
+    raise error

@@ -35,26 +35,28 @@ def audit(
     sources: tuple[str, ...],
     html: str | None,
     missing_words: str | None,
+    if_exists: str,
     with_json: bool,
     quiet: bool,
     **options: Any,
 ) -> int:
     """Say what is in each SOURCE, a file of vectors or a bundle, and what of a corpus it covers.
 
-    Faulty rows are counted, not refused. Files that --html and --missing-words name are replaced. A gate that is
-    missed ends with exit code 3.
+    Faulty rows are counted, not refused. A gate that is missed ends with exit code 3.
     """
     from ..auditing.auditor import audit as run
-    from ..auditing.writing import write_page, write_words
+    from ..auditing.writing import check_files, write_page, write_words
 
     if missing_words is not None and options["corpus"] is None and options["counts"] is None:
         raise UsageError("missing-words-alone", "no word can be missing", hint="add --corpus FILES or --counts FILE")
+    inputs = [*sources, *(options["corpus"] or ()), options["counts"], options["tokenizer"]]
+    check_files(html, missing_words, inputs, if_exists)
     with warnings_said():
         found = run(*sources, progress=not quiet, **options)
     if missing_words is not None:
-        write_words(found, missing_words)
+        write_words(found, missing_words, if_exists=if_exists)
     if html is not None:
-        write_page(found, html, command=_command())
+        write_page(found, html, command=_command(), if_exists=if_exists)
     if with_json:
         emit(found.to_dict())
     elif not quiet:
@@ -81,7 +83,7 @@ def _show(found: Any) -> None:
     import shutil
     import sys
 
-    if sys.stdout.isatty():
+    if sys.stdout is not None and sys.stdout.isatty():
         tell(found.page(width=shutil.get_terminal_size().columns, colour=os.environ.get("TERM") != "dumb"))
     else:
         tell(found.page())

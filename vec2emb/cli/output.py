@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
 import warnings
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from ..errors import Vec2embError, Vec2embWarning
-
-INTERRUPTED, TERMINATED = 130, 143
-
-
-class Terminated(BaseException):
-    """SIGTERM came; whatever is under way cleans up after itself."""
-
-
-def on_sigterm() -> None:
-    """Let SIGTERM unwind the stack, as Ctrl-C does."""
-
-    def stop(*_: object) -> NoReturn:
-        raise Terminated
-
-    with contextlib.suppress(ValueError):  # not in the main thread: somebody else's business
-        signal.signal(signal.SIGTERM, stop)
 
 
 def emit(value: dict[str, Any]) -> None:
@@ -45,8 +28,9 @@ def fail(error: Vec2embError, with_json: bool) -> int:
     return error.exit_code
 
 
-def stopped(how: str, exit_code: int, with_json: bool) -> int:
-    """Say that a signal ended the run; the exit code."""
+def stopped(how: str, number: int, with_json: bool) -> int:
+    """Say that a signal of this number ended the run; the exit code."""
+    exit_code = 128 + number
     if with_json:
         emit({"error": {"code": how, "message": "nothing was left behind", "exit_code": exit_code}})
     say(f"{how}: nothing was left behind")
@@ -54,9 +38,10 @@ def stopped(how: str, exit_code: int, with_json: bool) -> int:
 
 
 def say(text: str) -> None:
-    """A line on stderr, whatever its encoding can show."""
+    """A line on stderr, whatever its encoding can show; nothing where it cannot be written."""
     encoding = getattr(sys.stderr, "encoding", None) or "ascii"
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), err=True)
+    with contextlib.suppress(OSError):
+        click.echo(text.encode(encoding, "backslashreplace").decode(encoding), err=True)
 
 
 def tell(text: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..bundle.model_layout import ModelPlan, ScaleLike
+from ..bundle.outputs import check_outputs
 from ..bundle.target import target_of
 from ..bundle.training import TrainLike, TrainRows
 from ..errors import UsageError
@@ -184,6 +185,8 @@ def convert(
     given = check(CONVERT, locals())
     begun = time.monotonic()
     read = ReadOptions.of(given)
+    if row_report is not None:
+        check_outputs({"row_report": row_report}, [source, vocab, only, corpus])
     if corpus is not None:
         from ..corpus.words import refuse_early, words_of
 

@@ -19,6 +19,7 @@ from ..io.urls import is_url, plain
 from ..options.definition import check, pick
 from ..options.output import DTYPE, THREADS
 from ..options.reading import READING
+from ..options.sizes import size_of_environment
 from ..options.threads import worker_count
 from .engine import BLOCK, Counts, Engine, Tally
 from .parsed_rows import Sink
@@ -279,4 +280,4 @@ def block_bytes(workers: int) -> int:
 
     Every worker has buffers of its own, so many workers take smaller blocks: together they need what four do.
     """
-    return int(os.environ.get("VEC2EMB_BLOCK_BYTES", min(BLOCK, 4 * BLOCK // workers)))
+    return size_of_environment("VEC2EMB_BLOCK_BYTES", min(BLOCK, 4 * BLOCK // workers))

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ..bundle.publication import Target
 from ..errors import OutputError, UsageError
-from ..io.atomic import AtomicFile
+from ..io.atomic import AtomicFile, place_of
 from ..io.filesystem import writing
 from ..io.urls import local_only
 from .selection import RowEvent, Selection
@@ -46,7 +46,7 @@ class RowReport:
             local_only(self._path, "a row report")
             if "\0" in self._path:
                 raise UsageError("output-name", "the row report has no name that a file can have")
-            self._target = os.path.realpath(self._path)
+            self._target = place_of(self._path)
             if self._target in bundle.paths.values() or bundle.path in (self._target, os.path.dirname(self._target)):
                 raise UsageError(
                     "row-report-in-bundle", "the row report is no file of the bundle", found=self._path,
@@ -111,7 +111,7 @@ class RowReport:
 
 def _is_row_report(path: str) -> bool:
     """Whether a file is empty or begins with a line of a row report."""
-    if not os.path.isfile(path):
+    if os.path.islink(path) or not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
         line = file.readline(1 << 20)

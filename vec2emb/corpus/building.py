@@ -6,7 +6,9 @@ import os
 import time
 from typing import Any, NamedTuple
 
+from ..bundle.outputs import check_outputs
 from ..errors import OutputError, printable
+from ..io.atomic import check_file
 from ..io.urls import local_only
 from ..options.commands import BUILD_VOCAB
 from ..options.definition import check
@@ -89,6 +91,7 @@ def build_vocab(
     local_only(path, "a vocabulary that is written")
     for target in filter(None, (path, counts_path)):
         _check_target(target, if_exists)
+    check_outputs({"output": path, "save_counts": counts_path}, [paths, counting.get("tokenizer")])
     counts = count_tokens(paths, **counting)
     vocab = counts.vocabulary(min_count, max_size)
     if counts_path is not None:
@@ -102,11 +105,6 @@ def build_vocab(
 
 def _check_target(path: str, if_exists: str) -> None:
     """Refuse a target before the corpus is read."""
-    if os.path.isdir(path):
-        raise OutputError("target-is-a-folder", "this is a folder", path=path, hint="name a file")
     if not os.path.isdir(os.path.dirname(path) or "."):
         raise OutputError("no-such-folder", "there is no such folder to write in", path=path)
-    if if_exists == "error" and os.path.lexists(path):
-        raise OutputError(
-            "target-exists", "the file is there already", path=path, hint="--if-exists replace writes it anew"
-        )
+    check_file(path, replace=if_exists == "replace", hint="--if-exists replace writes it anew")

@@ -11,7 +11,7 @@ from ..options.commands import COUNT_TOKENS
 from ..options.definition import check
 from ..options.sizes import parse_size
 from .counts import TokenCounts
-from .inputs import PathsLike, Piece, find_inputs
+from .inputs import PathsLike, Piece, find_files
 from .settings import Settings
 from .splitting import splitter_of
 
@@ -67,7 +67,7 @@ def count_tokens(
     settings = Settings.of(tokenizer, lowercase, field, encoding_errors)
     splitter_of(settings)  # refuses what it cannot make, before anything is read
     limit = parse_size("memory", memory)
-    inputs = find_inputs(paths)
+    inputs = find_files(paths)
     sizes = [one.size for one in inputs]
     size = None if None in sizes else sum(one for one in sizes if one is not None)
     with progress_of(progress, "corpus") as show:

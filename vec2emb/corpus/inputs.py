@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ..errors import InputError, UsageError
+from ..errors import InputError, UsageError, Vec2embWarning, warn_caller
 from ..io.compression import HEAD, codec_of
 from ..io.urls import is_url, label_of, name_of, plain
 
@@ -55,11 +55,15 @@ class Piece(NamedTuple):
         return self.stop is None
 
 
-def find_inputs(paths: PathsLike) -> list[Input]:
+def find_inputs(paths: PathsLike, left_out: list[str] | None = None) -> list[Input]:
     """All files that the paths name, in their order; those of a folder or pattern sorted by name.
 
     A folder stands for all files in and below it, but for hidden ones. A path is a pattern (`*`, `?`, `[..]`, `**`)
-    only if there is no file of that name.
+    only if there is no file of that name. Pipes and devices of a folder or pattern, which may never end, are left out.
+
+    Args:
+        paths: the corpus.
+        left_out: gets the paths that are left out.
 
     Raises:
         UsageError: no path is given.
@@ -70,12 +74,24 @@ def find_inputs(paths: PathsLike) -> list[Input]:
     if not given:
         raise UsageError("no-corpus", "no file is given to count in")
     found = []
+    odd = [] if left_out is None else left_out
     for path in map(_path_of, given):
-        files = list(_remote(path) if is_url(path) else _local(path))
+        files = list(_remote(path) if is_url(path) else _local(path, odd))
         if not files:
             raise InputError("empty-corpus", "no file is there to count in", path=label_of(path))
         found += files
     return found
+
+
+def find_files(paths: PathsLike) -> list[Input]:
+    """All files that the paths name, as `find_inputs`, with a warning about those that are left out."""
+    left_out: list[str] = []
+    inputs = find_inputs(paths, left_out)
+    if left_out:
+        more = f" and {len(left_out) - 1:,} more" if len(left_out) > 1 else ""
+        text = f"{left_out[0]}{more}: left out, as a pipe or device; name it to read it"
+        warn_caller(Vec2embWarning("corpus-no-file", text, count=len(left_out)))
+    return inputs
 
 
 def _path_of(given: object) -> str:
@@ -84,19 +100,27 @@ def _path_of(given: object) -> str:
     raise UsageError("corpus-type", "a corpus is files, folders, patterns or URLs", found=repr(given)[:60])
 
 
-def _local(path: str) -> Iterator[Input]:
+def _local(path: str, left_out: list[str]) -> Iterator[Input]:
     if path == "-":
         yield Input(path, "text", None)
     elif os.path.isdir(path):
         for folder, below, names in os.walk(path):
             below[:] = sorted(name for name in below if not name.startswith("."))
-            yield from (_input(os.path.join(folder, name)) for name in sorted(names) if not name.startswith("."))
+            yield from _files(folder, (name for name in sorted(names) if not name.startswith(".")), left_out)
     elif not os.path.lexists(path) and _PATTERN & set(path):
-        for match in sorted(glob.glob(path, recursive=True)):
-            if not os.path.isdir(match):
-                yield _input(match)
+        matches = sorted(glob.glob(path, recursive=True))
+        yield from _files("", (match for match in matches if not os.path.isdir(match)), left_out)
     else:
         yield _input(path)
+
+
+def _files(folder: str, names: Iterable[str], left_out: list[str]) -> Iterator[Input]:
+    for name in names:
+        one = _input(os.path.join(folder, name))
+        if one.size is None:
+            left_out.append(one.path)
+        else:
+            yield one
 
 
 def _input(path: str) -> Input:

@@ -73,9 +73,9 @@ class _Run:
     def go(self, workers: int, show: Callable[[int], None] | None) -> None:
         """Run to the end of the corpus, or to its first fault."""
         threads = [threading.Thread(target=self._work, name=f"vec2emb-count-{i}") for i in range(workers)]
-        for thread in threads:
-            thread.start()
         try:
+            for thread in threads:
+                thread.start()
             for thread in threads:
                 while thread.is_alive():
                     thread.join(0.1)
@@ -84,8 +84,10 @@ class _Run:
         finally:
             # An interrupt, or an error in `show`: no thread outlives the call.
             self._stop = True
+            self._blocks.cancel()
             for thread in threads:
-                thread.join()
+                if thread.ident is not None:  # else there was no thread to be had
+                    thread.join()
             self._blocks.close()
         # What is no fault of the corpus goes first.
         if self._failures:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import InputError, SourceError
 from ..io.sources import Source, open_source
 from ..io.urls import label_of
+from ..options.sizes import size_of_environment
 from .inputs import PARQUET, Piece, open_raw
 from .settings import FIELD, Settings
 from .splitting import splitter_of
@@ -64,6 +64,11 @@ class Blocks:
         self._settings = settings
         self._reader: Reader | None = None
         self._done = 0
+        self._cancelled = False
+
+    def cancel(self) -> None:
+        """End a read that waits in another thread for data; it raises an error, and so does every later one."""
+        self._cancelled = True
 
     @property
     def consumed(self) -> int:
@@ -81,7 +86,7 @@ class Blocks:
                 piece = next(self._pieces, None)
                 if piece is None:
                     return None
-                self._reader = open_piece(piece, self._settings)
+                self._reader = open_piece(piece, self._settings, lambda: self._cancelled)
             block = self._reader.read(buffer)
             if block is not None:
                 return block
@@ -95,7 +100,7 @@ class Blocks:
             self._reader = None
 
 
-def open_piece(piece: Piece, settings: Settings) -> Reader:
+def open_piece(piece: Piece, settings: Settings, given_up: Callable[[], bool] | None = None) -> Reader:
     """The reader of a piece.
 
     Raises:
@@ -108,7 +113,7 @@ def open_piece(piece: Piece, settings: Settings) -> Reader:
     if piece.kind == "parquet":
         return _ParquetReader(open_raw(piece.path), piece, settings.field or FIELD)
     with contextlib.ExitStack() as opened:
-        source = opened.enter_context(open_source(piece.path))
+        source = opened.enter_context(open_source(piece.path, given_up=given_up))
         head = source.read(len(PARQUET))
         source.unread(head)
         if head == PARQUET and piece.path != "-":
@@ -130,7 +135,7 @@ class _TextReader:
         self._line = 1 if start == 0 else None
         self._carry = b""  # the start of a token or line whose end is not read yet
         self._done = False
-        size = int(os.environ.get("VEC2EMB_BLOCK_BYTES", BLOCK))  # tests set it, as nothing may depend on it
+        size = size_of_environment("VEC2EMB_BLOCK_BYTES", BLOCK)  # tests set it, as nothing may depend on it
         self._chunk = memoryview(bytearray(max(16, size)))
 
     @property

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._kernel import TokenCounter
 from ..errors import InputError, UsageError, VocabularyError, shown
-from ..io.atomic import replaced_file
+from ..io.atomic import check_file, new_output
 from ..io.urls import is_url, label_of, local_only, name_of
 from ..words.vocabulary_file import check_utf8, read
 from .inputs import open_raw
@@ -48,7 +48,7 @@ def save(path: str, blob: memoryview, counts: NDArray[np.int64], facts: dict[str
     """Write tokens, their counts, int64[distinct], and where the format has a place for them facts on both."""
     local_only(path, "a file of counts that is written")
     check_name(path)
-    with replaced_file(path, replace=replace) as file:
+    with new_output(path, lambda: check_file(path, replace=replace)) as file:
         (_write_tsv if _name(path).endswith(".tsv") else _write_parquet)(file, blob, counts, facts)
 
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..errors import InputError, UsageError, shown
-from ..safetensors_files.header import Header, pieces, read_header, reading, stamp
+from ..io.filesystem import Identity, identity
+from ..safetensors_files.header import Header, pieces, read_header, reading
 
 MODEL, CONFIG, BUNDLE = "model.safetensors", "config.json", "vec2emb.json"
 INDEX = ".safetensors.index.json"
@@ -24,7 +25,7 @@ class Shard(NamedTuple):
 
     path: str
     header: Header
-    stamp: tuple[int, int]
+    identity: Identity
 
 
 class Checkpoint(NamedTuple):
@@ -75,7 +76,7 @@ def open_checkpoint(label: str) -> Checkpoint:
     for file in files:
         path = os.path.join(base, file)
         with reading(path) as descriptor:
-            shards[file] = Shard(path, read_header(descriptor, path=path), stamp(descriptor))
+            shards[file] = Shard(path, read_header(descriptor, path=path), identity(descriptor))
     checkpoint = Checkpoint(label, folder, index_name, shards, read_json(os.path.join(base, CONFIG)) or {})
     _check_keys(checkpoint, weight_map)
     return checkpoint

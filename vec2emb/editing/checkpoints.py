@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, OutputError, UsageError, Vec2embError, shown
-from ..io.atomic import AtomicOutput, new_file
+from ..io.atomic import AtomicOutput, new_file, place_of
 from ..io.filesystem import writing
 from ..positions import Float64, Matrix, facts, key_styles, resize
 from ..safetensors_files.dtypes import FLOATS, widen_bfloat16
@@ -125,7 +125,8 @@ def resize_positions(
         OutputError: `out` is taken or cannot be written.
         TryAgainError: another run is writing to `out`.
     """
-    source, target = open_checkpoint(os.fspath(checkpoint)), os.path.realpath(out)
+    source = open_checkpoint(os.fspath(checkpoint))
+    target = place_of(out) if source.folder is None else os.path.realpath(out)
     notes: list[str] = []
     tables: list[ResizedTable] = []
     fresh: Fresh = {}
@@ -207,7 +208,7 @@ def load_table(shard: Shard, key: str) -> tuple[TensorInfo, Matrix]:
             found=f"{info.dtype} of shape {list(info.shape)}",
         )
     start = shard.header.data_start
-    with reading(shard.path, shard.stamp) as descriptor:
+    with reading(shard.path, shard.identity) as descriptor:
         data = b"".join(pieces(descriptor, start + info.start, start + info.stop, path=shard.path))
     table: Matrix = np.frombuffer(data, FLOATS[info.dtype]).reshape(info.shape)
     if info.dtype == "BF16":
@@ -411,7 +412,7 @@ def write_shard(shard: Shard, fresh: Fresh, dropped: Sequence[str], path: str) -
     for name in order:
         info = fresh[name][0] if name in fresh else old[name]
         tensors[name] = TensorInfo(info.dtype, info.shape, end, end := end + info.stop - info.start)
-    with reading(shard.path, shard.stamp) as descriptor, new_file(path) as stream:
+    with reading(shard.path, shard.identity) as descriptor, new_file(path) as stream:
         stream.write(encode_header(tensors, shard.header.metadata))
         for name in order:
             if name in fresh:

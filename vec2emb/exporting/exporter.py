@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 
+from ..bundle.outputs import check_outputs
 from ..bundle.publication import CONFIG
 from ..bundle.reader import Bundle, open_bundle
 from ..editing.resharding import write_shards
-from ..errors import OutputError, UsageError, shown, warn_caller
-from ..io.atomic import AtomicFile, AtomicOutput, new_file
+from ..errors import UsageError, shown, warn_caller
+from ..io.atomic import AtomicFile, AtomicOutput, check_file, new_file, place_of
 from ..io.compressed_output import compression_of, packed
 from ..io.digest import file_digest
 from ..io.filesystem import size_and_sha256, writing
@@ -93,7 +94,7 @@ def export(
         if to in FOLDERS:
             _export_folder(opened, part, done, if_exists, normalize_module, model_card, show)
         else:
-            _export_file(opened, part, done, if_exists, show)
+            _export_file(part, done, if_exists, show)
     for warning in done.warnings:
         warn_caller(warning)
     return done
@@ -119,16 +120,17 @@ def _check_arguments(label: str, to: str, specials: str, of_folders: dict[str, b
             raise UsageError("compression-suffix", "an .npz is not compressed as a whole", path=label, found=packing)
 
 
-def _export_file(opened: Bundle, part: Part, done: Export, if_exists: str, show: Progress | None) -> None:
+def _export_file(part: Part, done: Export, if_exists: str, show: Progress | None) -> None:
     label, to = done.path, done.format
     layout = VECTORS.get(to)
     if layout is not None:
         check_tokens(part, layout, to)
-    target = os.path.realpath(label)
-    with (
-        AtomicFile(target, label, lambda: _check_file(label, target, opened, if_exists)) as output,
-        writing(label),
-    ):
+    check_outputs({"output": label})
+
+    def check() -> None:
+        check_file(label, replace=if_exists == "replace", hint="--if-exists replace")
+
+    with AtomicFile(place_of(label), label, check) as output, writing(label):
         with new_file(output.file) as file:
             if layout is not None:
                 with packed(file, done.compression) as stream:
@@ -189,14 +191,3 @@ def _export_shards(
         f"{', but for that of positions' if larger else ''}"
     )
     return done
-
-
-def _check_file(label: str, target: str, bundle: Bundle, if_exists: str) -> None:
-    if target in bundle.paths():
-        raise OutputError("target-is-the-bundle", "this is a file of the bundle itself", path=label)
-    if not os.path.lexists(target):
-        return
-    if not os.path.isfile(target):
-        raise OutputError("target-not-a-file", "no file stands there, but something else", path=label)
-    if if_exists == "error":
-        raise OutputError("target-exists", "the file is there already", path=label, hint="--if-exists replace")

@@ -26,15 +26,18 @@ import contextlib
 import errno
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO, Self
 
 from ..errors import OutputError, TryAgainError
 from .filesystem import NO_LINKS, adopt, are_same, exchange, same_file, sync, try_lock, writing
+from .interrupts import held_back
 
 _READY = ".vec2emb-ready"  # in the hidden folder of several files: all is written and synced, move it in
 _PREFIX = ".vec2emb-"
+_open: set[AtomicOutput] = set()
 _ABANDONED = 86_400  # seconds after which a lock file is taken for that of a killed run, where there are no locks
 _PAUSE = 0.05  # seconds between two looks at a lock that another run holds
 
@@ -103,6 +106,16 @@ class AtomicOutput:
             self.check()
 
     def __enter__(self) -> Self:
+        try:
+            with held_back():  # no hidden folder without the one who removes it
+                _open.add(self)
+                self._begin()
+        except BaseException:
+            self.__exit__(OSError)
+            raise
+        return self
+
+    def _begin(self) -> None:
         with writing(self._label, self.what), contextlib.ExitStack() as undo:
             self.check_early()
             if self.parents:
@@ -115,15 +128,15 @@ class AtomicOutput:
             self.check()  # recovery may have brought an output back, or removed half of one
             os.makedirs(self.hidden, exist_ok=True)
             self._undo = undo.pop_all()
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with writing(self._label, self.what):
+        with held_back(), writing(self._label, self.what):
             try:
                 self._undo.close()
             except OSError:
                 if kind is None:  # else the error under way says more
                     raise
+            _open.discard(self)
 
     def path(self, name: str) -> str:
         """Where to write a file of this name before publishing."""
@@ -258,6 +271,13 @@ class AtomicOutput:
             os.rmdir(folder)
 
 
+def close_open() -> None:
+    """Remove what is still open: at the end of a command that was interrupted between two steps."""
+    for output in list(_open):
+        with contextlib.suppress(OutputError):
+            output.__exit__(OSError)
+
+
 class AtomicFile(AtomicOutput):
     """One file of any content, written at `file`.
 
@@ -285,27 +305,59 @@ def new_file(path: str) -> Iterator[BinaryIO]:
         os.fsync(stream.fileno())
 
 
+def place_of(label: str | os.PathLike[str]) -> str:
+    """The absolute path of a file to write; a link in its place is not followed."""
+    text = os.fsdecode(label)
+    return os.path.join(os.path.realpath(os.path.dirname(text)), os.path.basename(text))
+
+
+def check_file(
+    label: str, *, replace: bool, is_ours: Callable[[BinaryIO], bool] | None = None,
+    hint: str = "pass replace=True to replace it",
+) -> None:  # fmt: skip
+    """Refuse a file that must not be written.
+
+    Args:
+        label: where it goes.
+        replace: replace whatever file is there.
+        is_ours: whether an open file is an earlier one of the same kind, which is replaced even without `replace`.
+        hint: how to ask for `replace`.
+
+    Raises:
+        OutputError: something else than a regular file is there, or a file that may not be replaced.
+    """
+    path = place_of(label)
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if stat.S_ISDIR(mode):
+        raise OutputError("target-is-a-folder", "this is a folder", path=label, hint="name a file")
+    if not stat.S_ISREG(mode):
+        what = "a link, which is neither followed nor replaced" if stat.S_ISLNK(mode) else "a device, pipe or socket"
+        raise OutputError("target-not-a-file", f"this is {what}", path=label, hint="name a file")
+    if replace:
+        return
+    if is_ours is not None:
+        with writing(label), open(path, "rb") as file:
+            if is_ours(file):
+                return
+    raise OutputError("target-exists", "the file is there already", path=label, hint=hint)
+
+
 @contextlib.contextmanager
-def replaced_file(label: str, *, replace: bool) -> Iterator[BinaryIO]:
+def new_output(label: str, check: Callable[[], None]) -> Iterator[BinaryIO]:
     """A file that takes its name, complete and synced, when the block is left without an error.
 
     Args:
-        label: where it goes; the folder must be there. A link is replaced itself.
-        replace: replace a file that is there.
+        label: where it goes; the folder must be there.
+        check: raises if it must not be written, as `check_file` does.
 
     Raises:
-        OutputError: it is there and `replace` is not set, or it cannot be written.
+        OutputError: it must not, or cannot be written.
         TryAgainError: another run is writing it.
     """
-    path = os.path.join(os.path.realpath(os.path.dirname(label)), os.path.basename(label))
-
-    def check() -> None:
-        if not replace and os.path.lexists(path):
-            raise OutputError(
-                "target-exists", "the file is there already", path=label, hint="pass replace=True to replace it"
-            )
-
-    with AtomicFile(path, label, check, parents=False) as output:
+    with AtomicFile(place_of(label), label, check, parents=False) as output:
         with writing(label, output.what), new_file(output.file) as file:
             yield file
         output.publish()

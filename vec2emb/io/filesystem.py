@@ -69,25 +69,25 @@ def writing(label: str, what: str = "the output", hint: str | None = "nothing wa
     try:
         yield
     except OSError as error:
-        code = {
-            errno.ENOSPC: "disk-full",
-            errno.EDQUOT: "disk-full",
-            errno.EACCES: "cannot-write",
-            errno.EPERM: "cannot-write",
-            errno.EROFS: "cannot-write",
-            errno.ENAMETOOLONG: "name-too-long",
-            errno.EEXIST: "target-exists",
-            errno.ENOTEMPTY: "target-exists",
-            errno.ENOTDIR: "cannot-write",
-            errno.EISDIR: "cannot-write",
-            errno.ENOENT: "cannot-write",
-        }.get(error.errno or 0, "write-failed")
-        raise OutputError(
-            code,
-            f"{what} cannot be written ({error.strerror or error})",
-            path=label,
-            hint=hint,
-        ) from error
+        raise fault_of(error, label, what, hint) from error
+
+
+def fault_of(error: OSError, label: str | None, what: str, hint: str | None) -> OutputError:
+    """What the system says about an output, as an error of ours."""
+    code = {
+        errno.ENOSPC: "disk-full",
+        errno.EDQUOT: "disk-full",
+        errno.EACCES: "cannot-write",
+        errno.EPERM: "cannot-write",
+        errno.EROFS: "cannot-write",
+        errno.ENAMETOOLONG: "name-too-long",
+        errno.EEXIST: "target-exists",
+        errno.ENOTEMPTY: "target-exists",
+        errno.ENOTDIR: "cannot-write",
+        errno.EISDIR: "cannot-write",
+        errno.ENOENT: "cannot-write",
+    }.get(error.errno or 0, "write-failed")
+    return OutputError(code, f"{what} cannot be written ({error.strerror or error})", path=label, hint=hint)
 
 
 def write_all(descriptor: int, data: bytes | bytearray | memoryview, offset: int) -> None:
@@ -128,10 +128,21 @@ def size_and_sha256(path: str) -> tuple[int, str]:
         return os.fstat(file.fileno()).st_size, sha256_of(file.fileno())
 
 
-def identity(file: int | str) -> tuple[int, int, int, int]:
-    """Which file is open, or stands at a path, and in which state it is."""
+Identity = tuple[int, ...]
+
+
+def identity(file: int | str, *, links_may_change: bool = False) -> Identity:
+    """Which file is open, or found at a path, and in which state it is.
+
+    Args:
+        file: a descriptor or a path.
+        links_may_change: leave out the time at which its state changed. That of a source is compared, as it tells of a
+            file that was written to and given its old time back. That of a finished bundle is not: a new name, a name
+            that is removed and other permissions change it too.
+    """
     status = os.stat(file)
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    state = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    return state if links_may_change else (*state, status.st_ctime_ns)
 
 
 def same_file(descriptor: int, path: str) -> bool:

@@ -27,7 +27,7 @@ def progress_of(wanted: ProgressLike, label: str) -> AbstractContextManager[Prog
     if wanted is not True:
         return nullcontext(wanted)
     label = printable(label).replace("\n", "\\n")  # the name of a file, which may be anything
-    return _Bar(label) if sys.stderr.isatty() else _Lines(label)
+    return _Bar(label) if sys.stderr is not None and sys.stderr.isatty() else _Lines(label)
 
 
 class _Bar:

@@ -21,6 +21,7 @@ from .archives import Member, kind_of
 from .checksum import Pinned, checked_hex, compare
 from .compression import HEAD as CODEC_HEAD
 from .compression import Codec, Decompressed, Read, codec_of
+from .filesystem import identity
 from .urls import is_url, plain
 
 if TYPE_CHECKING:
@@ -76,8 +77,9 @@ class Source:
         self._owned = owned
         self._ready = _poll_of(raw)
         self._cancelled = False
+        self.given_up: Callable[[], bool] | None = None
         self._back = b""  # bytes to hand out before any others
-        self._stat = _stat_of(raw) if size is not None and hasattr(raw, "fileno") else None
+        self._identity = identity(raw.fileno()) if size is not None and hasattr(raw, "fileno") else None
         self._read: Read = self._read_raw
         self._finish: Callable[[], None] | None = None
 
@@ -176,7 +178,7 @@ class Source:
         """
         if hasattr(self._raw, "check_unchanged"):
             self._raw.check_unchanged()
-        if self._stat is not None and _stat_of(self._raw) != self._stat:
+        if self._identity is not None and identity(self._raw.fileno()) != self._identity:
             raise SourceError(
                 "source-changed", "the file changed while it was read", path=self.label, hint="run the command again"
             )
@@ -208,7 +210,7 @@ class Source:
 
     def _wait_for_data(self) -> None:
         while self._ready is not None:
-            if self._cancelled:
+            if self._cancelled or (self.given_up is not None and self.given_up()):
                 raise self._read_failed("it was given up")
             if self._ready.poll(_WAIT):
                 return
@@ -349,7 +351,11 @@ def _inner(read: Read, label: str) -> Source:
 
 
 def open_source(
-    where: SourceLike, member: str | None = None, probe: Probe | None = None, sha256: str | None = None
+    where: SourceLike,
+    member: str | None = None,
+    probe: Probe | None = None,
+    sha256: str | None = None,
+    given_up: Callable[[], bool] | None = None,
 ) -> Source:
     """Open a path, a URL, `-` for standard input, or an open binary file; see through compression, enter an archive.
 
@@ -359,6 +365,7 @@ def open_source(
         probe: looks at the head of each member that may be one, and says why it is not the table that is meant.
         sha256: what the file must have, as it lies there; what can be read but once is not checked before
             `check_unchanged` is called.
+        given_up: whether to end a wait for data, in a thread that no signal interrupts; it is asked while opening, too.
 
     Raises:
         InputError: there is no such file, it must not be read, it is cut or corrupt, or no single member is meant.
@@ -368,7 +375,7 @@ def open_source(
         CheckError: the file has not the SHA-256.
     """
     pin = None if sha256 is None else checked_hex(sha256)
-    source = _open_raw(where)
+    source = _open_raw(where, given_up)
     try:
         if pin is not None:
             source.pin(pin)
@@ -382,7 +389,7 @@ def open_source(
     return source
 
 
-def _open_raw(where: Any) -> Source:
+def _open_raw(where: Any, given_up: Callable[[], bool] | None = None) -> Source:
     if isinstance(where, bytes):
         raise UsageError("source-type", "a source is a path or an open binary file, not bytes", hint="use io.BytesIO")
     if not isinstance(where, str | os.PathLike):
@@ -410,11 +417,21 @@ def _open_raw(where: Any) -> Source:
             raise InputError("cannot-open", "standard input is closed", path="<stdin>")
         return _of_open_file(sys.stdin.buffer, "<stdin>", "-")
     try:
-        raw = open(path, "rb", buffering=0)  # noqa: SIM115 - the source closes it
+        # Opened in the usual way, a FIFO waits for its writer, and in a thread nothing ends that.
+        opener = _without_waiting if given_up is not None and sys.platform == "linux" else None
+        raw = open(path, "rb", buffering=0, opener=opener)  # noqa: SIM115 - the source closes it
     except (OSError, ValueError) as error:
         raise _cannot_open(path, error) from error
     status = os.fstat(raw.fileno())
-    return Source(raw, path, os.path.basename(path), status.st_size if stat.S_ISREG(status.st_mode) else None, True)
+    size = status.st_size if stat.S_ISREG(status.st_mode) else None
+    source = Source(raw, path, os.path.basename(path), size, owned=True)
+    source.given_up = given_up
+    return source
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a FIFO at once. Elsewhere than on Linux `poll` takes one without a writer for one that has ended."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _of_open_file(file: Any, label: str, name: str) -> Source:
@@ -449,8 +466,3 @@ def _cannot_open(path: str, error: OSError | ValueError) -> InputError:
     return InputError(
         "cannot-open", f"the file cannot be opened ({getattr(error, 'strerror', None) or error})", path=path
     )
-
-
-def _stat_of(raw: Any) -> tuple[int, int]:
-    status = os.fstat(raw.fileno())
-    return status.st_size, status.st_mtime_ns

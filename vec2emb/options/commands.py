@@ -188,6 +188,8 @@ AUDIT = (
            only="cli"),
     Option("missing_words", TEXT, "Write all missing words: token, count, best remedy (TSV).", None,
            heading=output.OUTPUT, metavar="FILE", only="cli"),
+    output.IF_FILE_EXISTS.but(help="What to do if another file is there; an earlier page or list is replaced.",
+                              only="cli"),
     *RUNNING,
 )  # fmt: skip
 

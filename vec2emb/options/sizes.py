@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ..errors import UsageError
 
 _UNITS = {
@@ -27,3 +29,13 @@ def parse_size(name: str, size: int | str) -> int:
         code = f"{name.replace('_', '-').lower()}-range"
         raise UsageError(code, f"{name} cannot be so", expected="such as 512MB or 2GiB", found=repr(size))
     return count
+
+
+def size_of_environment(name: str, default: int) -> int:
+    """Bytes that an environment variable names; `default` if it is not set, or empty.
+
+    Raises:
+        UsageError: its value is no size.
+    """
+    given = os.environ.get(name)
+    return parse_size(name, given) if given else default

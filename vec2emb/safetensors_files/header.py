@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import InputError, UsageError, shown
+from ..io.filesystem import Identity, identity
 
 HEADER_LIMIT = 100_000_000
 METADATA = "__metadata__"
@@ -140,8 +141,8 @@ def encode_header(
 
 
 @contextlib.contextmanager
-def reading(path: str, unchanged_since: tuple[int, int] | None = None, *, label: str | None = None) -> Iterator[int]:
-    """The descriptor of a file that must not change while it is open, nor since it had the given `stamp`.
+def reading(path: str, unchanged_since: Identity | None = None, *, label: str | None = None) -> Iterator[int]:
+    """The descriptor of a file that must not change while it is open, nor since it had the given `identity`.
 
     Raises:
         InputError: the file cannot be opened, or has changed.
@@ -154,18 +155,13 @@ def reading(path: str, unchanged_since: tuple[int, int] | None = None, *, label:
     except OSError as error:
         raise InputError("cannot-open", f"the file cannot be opened ({error.strerror})", path=label) from error
     try:
-        before = unchanged_since or stamp(descriptor)
+        # A bundle may be given a name, or lose one, while it is opened: whoever publishes it does that.
+        before = unchanged_since or identity(descriptor, links_may_change=True)
         yield descriptor
-        if stamp(descriptor) != before:
+        if identity(descriptor, links_may_change=unchanged_since is None) != before:
             raise InputError("source-changed", "the file changed while it was read", path=label, hint="run it again")
     finally:
         os.close(descriptor)
-
-
-def stamp(descriptor: int) -> tuple[int, int]:
-    """What tells two states of an open file apart: its size, and when it was last written to."""
-    status = os.fstat(descriptor)
-    return status.st_size, status.st_mtime_ns
 
 
 def pieces(descriptor: int, start: int, stop: int, *, path: str | None = None) -> Iterator[bytes]:

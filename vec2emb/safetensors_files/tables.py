@@ -39,7 +39,7 @@ class TableFile:
         self._stays = stays_mapped
         with reading(path) as descriptor:
             self.header = read_header(descriptor, path=path)
-            self._identity = identity(descriptor)
+            self._identity = identity(descriptor, links_may_change=True)
             self._data = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if stays_mapped else None
 
     @property
@@ -52,7 +52,7 @@ class TableFile:
         data = self._data  # another thread may release it meanwhile
         if data is None:
             with reading(self.path) as descriptor:
-                if identity(descriptor) != self._identity:
+                if identity(descriptor, links_may_change=True) != self._identity:
                     raise BundleError(
                         "bundle-changed", "the file was replaced while the bundle was open", path=self.path,
                         hint="open the bundle again",

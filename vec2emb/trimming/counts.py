@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from ..corpus.counts import TokenCounts
-from ..corpus.inputs import PathsLike, Piece, find_inputs
+from ..corpus.inputs import Input, Piece
 from ..corpus.local import count_locally
 from ..corpus.settings import Settings
 from ..errors import InputError, shown
@@ -23,14 +24,18 @@ class Corpus(NamedTuple):
     """A corpus and how it is read; small enough to be sent to another process.
 
     Attributes:
-        paths: files, folders, patterns and URLs.
+        files: found once, so that both passes read the same.
         field: of JSON lines the key, of Parquet the column that holds text; None for `text`.
         encoding_errors: `error`, `replace` or `escape`, at text that is not UTF-8.
     """
 
-    paths: PathsLike
+    files: tuple[Input, ...]
     field: str | None
     encoding_errors: str
+
+    def pieces(self) -> Iterator[Piece]:
+        """Its files, each read as a whole."""
+        return (Piece(one.path, one.kind) for one in self.files)
 
     def settings(self, kind: str, content: str = "") -> Settings:
         """How to read it: as `lines`, or as `ids` of the tokenizer.json `content`."""
@@ -52,13 +57,10 @@ def count_ids(tokenizer: str, size: int, corpus: Corpus, show: Progress) -> byte
     """
     with open(tokenizer, encoding="utf-8") as file:
         settings = corpus.settings("ids", file.read())
-    inputs = find_inputs(corpus.paths)
-    sizes = [one.size for one in inputs]
+    sizes = [one.size for one in corpus.files]
     total = None if None in sizes else sum(size for size in sizes if size is not None)
     # One reader: the tokenizers encode a block with threads of their own.
-    found = count_locally(
-        (Piece(one.path, one.kind) for one in inputs), settings, _MEMORY, 1, lambda done: show(done, total)
-    )
+    found = count_locally(corpus.pieces(), settings, _MEMORY, 1, lambda done: show(done, total))
     counts = np.zeros(size, np.int64)
     for id, count in found.items():
         if int(id) >= size:

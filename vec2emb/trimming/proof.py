@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..corpus.inputs import Piece, find_inputs
 from ..corpus.reading import Blocks
 from ..corpus.splitting import tokenizer_of
 from ..corpus.tally import texts_of
@@ -125,7 +124,7 @@ def _sample(corpus: Corpus, size: int, show: Progress) -> list[str]:
 
 def _texts(corpus: Corpus, show: Progress) -> Iterator[str]:
     settings, buffer = corpus.settings("lines"), bytearray()
-    blocks = Blocks((Piece(one.path, one.kind) for one in find_inputs(corpus.paths)), settings)
+    blocks = Blocks(corpus.pieces(), settings)
     try:
         while (block := blocks.read(buffer)) is not None:
             yield from (text for text in texts_of(block, buffer, settings) if text.strip())

@@ -42,7 +42,7 @@ def cut_tensor(shard: Shard, key: str, axis: int, rows: Rows) -> tuple[TensorInf
 
 def _read(shard: Shard, info: TensorInfo, axis: int, rows: Rows, width: int) -> Iterator[bytes]:
     length = info.shape[axis]
-    with reading(shard.path, shard.stamp) as descriptor:
+    with reading(shard.path, shard.identity) as descriptor:
         for block in range(math.prod(info.shape[:axis])):
             start = shard.header.data_start + info.start + block * length * width
             for run in _runs(rows, max(1, PIECE // max(1, width))):

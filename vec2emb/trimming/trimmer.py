@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..corpus.inputs import PathsLike
+from ..corpus.inputs import PathsLike, find_files
 from ..editing.checkpoint_files import read_json
 from ..editing.checkpoints import check_target
 from ..errors import CheckError, InputError, MissingPackageError, UsageError, shown
 from ..io.atomic import AtomicOutput
 from ..io.filesystem import writing
 from ..io.progress import ProgressLike, progress_of
+from ..io.urls import is_url, local_only, plain
 from ..options.commands import TRIM
 from ..options.definition import check
 from .counts import Corpus, read_counts
@@ -84,12 +85,15 @@ def trim(
     """
     check(TRIM, locals())
     gates = parse_gates(min)
+    source, label = plain(os.fspath(model)), plain(os.fspath(output))
+    local_only(source, "a model to trim")
+    local_only(label, "a trimmed model")
     texts = None if corpus is None else _corpus(corpus, field, encoding_errors)
     _check_inputs(texts, counts, keep, gates)
-    target = os.path.realpath(output)
-    _check_early(os.fspath(model), target, if_exists)
+    target = os.path.realpath(label)
+    _check_early(source, target, if_exists)
 
-    folder = open_model(os.fspath(model))
+    folder = open_model(source)
     wanted = _wanted(folder, keep)
     used, memory = _counts(folder, texts, counts, threads, progress)
     kept = choose(folder.tokenizer, used, wanted, min_count, max_size)
@@ -102,12 +106,11 @@ def trim(
     def check_free() -> None:
         check_target(folder.root, target, produced, if_exists == "replace", _open_result)
 
-    label = os.fspath(output)
     with AtomicOutput(target, label, check_free) as staging, writing(label):
         write_model(folder, ids, files, staging.hidden)
         write_mapping(folder, ids, used, staging.path(MAPPING))
         proof = _prove(folder, ids, texts, sample, threads, staging.hidden)
-        done = _result(folder, os.fspath(model), label, kept, ids, files, used, memory, proof)
+        done = _result(folder, source, label, kept, ids, files, used, memory, proof)
         _check_gate(gates, "identical", done.identical)
         figures = {"tokens": done.tokens, "rows": done.rows, "coverage": done.coverage, "identical": done.identical}
         write_record(folder, options, figures, staging.path(RECORD))
@@ -116,14 +119,15 @@ def trim(
 
 
 def _corpus(corpus: PathsLike, field: str | None, encoding_errors: str) -> Corpus:
-    given = [corpus] if isinstance(corpus, str | os.PathLike) else list(corpus)
-    paths = [os.fspath(path) if isinstance(path, os.PathLike) else path for path in given]
-    if "-" in paths:
-        raise UsageError(
-            "corpus-read-twice", "the corpus must be files, folders, patterns or URLs, as it is read twice",
-            found="standard input", hint="write it to a file first",
-        )  # fmt: skip
-    return Corpus(paths, field, encoding_errors)
+    files = tuple(find_files(corpus))
+    for one in files:
+        if one.size is None and not is_url(one.path):
+            raise UsageError(
+                "corpus-read-twice", "the corpus must be files, folders, patterns or URLs, as it is read twice",
+                found="standard input" if one.path == "-" else f"a pipe or device: {one.path}",
+                hint="write it to a file first",
+            )  # fmt: skip
+    return Corpus(files, field, encoding_errors)
 
 
 def _check_inputs(corpus: Corpus | None, counts: object, keep: object, gates: list[Gate]) -> None:

@@ -274,8 +274,8 @@ def _cannot_open(error: OSError | ValueError, path: str) -> InputError:
 
 def write(blob: bytes, path: str, *, replace: bool) -> None:
     """Write a vocabulary, complete or not at all. Raises OutputError."""
-    from ..io.atomic import replaced_file
+    from ..io.atomic import check_file, new_output
 
     local_only(path, "a vocabulary that is written")
-    with replaced_file(path, replace=replace) as file:
+    with new_output(path, lambda: check_file(path, replace=replace)) as file:
         file.write(blob)

@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import FormatError, InputError, shown
+from ...io.filesystem import identity
 from ...safetensors_files.dtypes import FLOATS, widen_bfloat16
-from ...safetensors_files.header import TensorInfo, read_header, stamp
+from ...safetensors_files.header import TensorInfo, read_header
 from ...words.vocabulary import Vocabulary
 from ...words.word_list import WordList, read_words
 from .arrays import FileArray, Lines, pieces_of
@@ -63,7 +64,7 @@ class FolderSource(MatrixSource):
             raise
 
     def _open(self, path: str, parts: _Parts, words: WordList) -> None:
-        self._stamp = stamp(self._descriptor)
+        self._identity = identity(self._descriptor)
         header = read_header(self._descriptor, path=parts.model)
         self._start, self._model = header.data_start, parts.model
         key = next((key for key in _KEYS if key in header.tensors), None)
@@ -156,7 +157,7 @@ class FolderSource(MatrixSource):
         return column
 
     def check_unchanged(self) -> None:
-        if stamp(self._descriptor) != self._stamp:
+        if identity(self._descriptor) != self._identity:
             raise changed(self._model)
 
     def close(self) -> None:

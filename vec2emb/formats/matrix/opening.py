@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import HeaderError, InputError, UsageError
 from ...io.checksum import checked_hex, compare
-from ...io.filesystem import identity, sha256_of
+from ...io.filesystem import Identity, identity, sha256_of
 from ...options.choices import MAX_DIM
 from .. import ReadAs
 from .gensims import beside
@@ -73,7 +73,7 @@ def _open(kind: str, where: Any, member: str | None) -> MatrixSource:
     return open_pickle(path)
 
 
-def _check_sha256(kind: str, where: Any, sha256: str) -> tuple[int, int, int, int]:
+def _check_sha256(kind: str, where: Any, sha256: str) -> Identity:
     """Compare a file with its checksum; its identity, which it must have still when it is opened for use."""
     others = beside(os.fsdecode(where)) if kind == "pickle" else []
     if kind not in ("fasttext", "npz", "pickle") or others:
@@ -84,8 +84,9 @@ def _check_sha256(kind: str, where: Any, sha256: str) -> tuple[int, int, int, in
         )  # fmt: skip
     try:
         with open(where, "rb", buffering=0) as file:
+            before = identity(file.fileno())  # first: a write while it is hashed shows later
             compare(sha256_of(file.fileno()), sha256, _label(where))
-            return identity(file.fileno())
+            return before
     except OSError as error:
         raise InputError("cannot-open", f"the file cannot be opened ({error.strerror})", path=_label(where)) from error
 

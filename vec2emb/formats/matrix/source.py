@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import SourceError
+from ...io.filesystem import Identity
 from .. import Detected
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class MatrixSource:
     word_bytes = 16
     value_bytes = 4
     pad_is_zero = False
-    identity: tuple[int, int, int, int] | None = None
+    identity: Identity | None = None
 
     def __init__(self, label: str, name: str, format: str, rows: int, dim: int, size: int, dim_from: str) -> None:
         self.label = label

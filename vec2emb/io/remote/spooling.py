@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from ...errors import InputError
-from ...options.sizes import parse_size
+from ...options.sizes import size_of_environment
 from ..filesystem import writing
 
 LIMIT = 16 << 30  # bytes; the environment variable VEC2EMB_SPOOL_BYTES names another limit, as 32GB
@@ -25,8 +25,7 @@ def spooled(read: Callable[[memoryview], int], label: str, size: int | None) -> 
         OutputError: it does not fit on the disk, or the system does not let it be written.
         UsageError: the limit of the environment is none.
     """
-    given = os.environ.get("VEC2EMB_SPOOL_BYTES")
-    limit = LIMIT if given is None else parse_size("VEC2EMB_SPOOL_BYTES", given)
+    limit = size_of_environment("VEC2EMB_SPOOL_BYTES", LIMIT)
     if size is not None and size > limit:
         raise _too_large(label, limit, f"{size:,}")
     with writing(label, "a copy to read it at several places", "set TMPDIR to a folder with room"):
