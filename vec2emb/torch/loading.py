@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,27 +13,13 @@ from torch import Tensor, nn
 from ..errors import UsageError
 from ..signatures import typed
 from ..table import Table, load
-from ..trainrows import TrainLike, TrainRows, missing_rows, new_rows
-from ..vocabulary import Vocabulary
+from ..trainrows import TrainLike, TrainRows
 from .partly_frozen import PartlyFrozenEmbedding
+from .record import BundleFacts, facts_of, planned_ranges, remember
+from .row_plan import RowPlan
 from .text import PositionTable, TextEmbedding
 
 BundleLike = str | os.PathLike[str] | Table
-M = TypeVar("M", bound=nn.Module)
-
-
-class Origin(NamedTuple):
-    """What a module was loaded from, as far as saving it needs that: it can be copied and pickled with the module."""
-
-    vocab: Vocabulary
-    config: dict[str, Any]
-    positions: NDArray[np.float32] | None
-
-    @classmethod
-    def of(cls, table: Table) -> Origin:
-        """What there is to remember of a table."""
-        positions = table.positions
-        return cls(table.vocab, table.config, None if positions is None else positions.copy())
 
 
 @typed
@@ -71,24 +57,28 @@ def load_embedding(
     """
     table = bundle if isinstance(bundle, Table) else load(bundle, lazy=rows is not None)
     start, stop = (0, len(table)) if rows is None else _pair(rows)
-    weight = _own(table.stored(start, stop), dtype, device)
-    table.release()
-    plan, trained = _plan(table, freeze, train_rows, start, stop)
-    padding_idx = table.padding_idx
-    padding_idx = None if padding_idx is None or not start <= padding_idx < stop else padding_idx - start
-    if max_norm is not None and plan != "all":
+    facts = facts_of(table)
+    kind, rows_to_train = _plan(table, facts, freeze, train_rows, start, stop)
+    if max_norm is not None and kind != "all":
         raise UsageError(
             "max-norm-frozen", "max_norm rewrites rows, also frozen ones", hint="leave it out, or freeze=False"
         )
+    padding_idx = facts.padding_idx
+    padding_idx = None if padding_idx is None or not start <= padding_idx < stop else padding_idx - start
+    stored = table.stored(start, stop)
     module: nn.Embedding | PartlyFrozenEmbedding
-    if plan == "some":
-        module = PartlyFrozenEmbedding(weight, trained, padding_idx=padding_idx, sparse=sparse)
+    if kind == "some":
+        plan = RowPlan.of_rows(rows_to_train, stop - start, padding_idx)
+        frozen, trained = (_own(stored[plan.rows(train=train).numpy()], dtype, device) for train in (False, True))
+        module = PartlyFrozenEmbedding.of_parts(plan, frozen, trained, padding_idx=padding_idx, sparse=sparse)
     else:
+        weight = _own(stored, dtype, device)
         module = nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
-            weight, freeze=plan == "none", padding_idx=padding_idx, max_norm=max_norm, sparse=sparse
+            weight, freeze=kind == "none", padding_idx=padding_idx, max_norm=max_norm, sparse=sparse
         )
+    table.release()
     if rows is None:
-        return _remember(module, table)
+        return remember(module, table)
     vars(module)["part"] = (start, stop)
     return module
 
@@ -120,30 +110,30 @@ def load_text_embedding(
     """
     table = bundle if isinstance(bundle, Table) else load(bundle)
     words = load_embedding(table, freeze=freeze, train_rows=train_rows, dtype=dtype, device=device, sparse=sparse)
-    recorded = table.config.get("positions") or {}
+    facts, dtype = facts_of(table), next(words.parameters()).dtype
     positions = None
-    if table.positions is not None:
+    if table.positions is not None and facts.positions is not None:
         positions = PositionTable(
-            _own(table.positions, words.weight.dtype, device),
-            offset=recorded["offset"],
-            padding_idx=recorded["padding_idx"],
-            trains=recorded["trains"] if train_positions is None else train_positions,
+            _own(table.positions, dtype, device),
+            offset=facts.positions.offset,
+            padding_idx=facts.positions.padding_idx,
+            trains=facts.positions.trains if train_positions is None else train_positions,
         )
     elif train_positions is not None:
         raise UsageError("no-positions", "there are no positions to train or to freeze")
     module = TextEmbedding(
         words,
         positions,
-        scale=(table.config.get("scale") or {}).get("factor", 1.0),
-        word_key=table.config.get("key"),
-        position_keys=recorded.get("keys", ()),
+        scale=facts.scale,
+        word_key=facts.word_key,
+        position_keys=() if facts.positions is None else facts.positions.keys,
         layer_norm=layer_norm,
         eps=eps,
         dropout=dropout,
     )
     if module.norm is not None:
-        module.norm.to(device=device, dtype=words.weight.dtype)
-    return _remember(module, table)
+        module.norm.to(device=device, dtype=dtype)
+    return remember(module, table)
 
 
 @typed
@@ -168,45 +158,37 @@ def embedding_bag(
         UsageError: the bundle records that some rows train, which a bag cannot do.
     """
     table = bundle if isinstance(bundle, Table) else load(bundle)
-    plan, _ = _plan(table, freeze, None, 0, len(table))
-    if plan == "some":
+    kind, _ = _plan(table, facts_of(table), freeze, None, 0, len(table))
+    if kind == "some":
         raise UsageError("bag-of-some", "a bag trains all rows or none", hint="say which: freeze=True or freeze=False")
     if mode not in ("mean", "sum", "max"):
         raise UsageError("bag-mode", "no such mode", expected="mean, sum or max", found=repr(mode))
     weight = _own(table.stored(), dtype, device)
     bag = nn.EmbeddingBag.from_pretrained(
-        weight, freeze=plan == "none", mode=mode, sparse=sparse, padding_idx=table.vocab.padding_idx
+        weight, freeze=kind == "none", mode=mode, sparse=sparse, padding_idx=table.padding_idx
     )
-    return _remember(bag, table)
+    return remember(bag, table)
 
 
 def _plan(
-    table: Table, freeze: bool | None, train_rows: TrainLike | None, start: int, stop: int
-) -> tuple[str, list[int]]:
+    table: Table, facts: BundleFacts, freeze: bool | None, train_rows: TrainLike | None, start: int, stop: int
+) -> tuple[str, NDArray[np.int64]]:
     """`all`, `none`, or `some` with the ids of these; of rows start .. stop-1, counted from `start`."""
-    config = table.config
     plan = TrainRows.parse(train_rows, freeze)
-    if plan is None:
-        kind, ranges = config.get("train", "all"), config.get("train_rows")
-    else:
-        new = new_rows(config.get("specials", ()), missing_rows(config))
-        kind, ranges = plan.kind, plan.ranges(len(table), table.padding_idx, new, lambda word: _row(table.vocab, word))
+    kind, ranges = (facts.train, facts.ranges) if plan is None else (plan.kind, planned_ranges(table, plan) or [])
+    empty = np.empty(0, np.int64)
     if kind in ("all", "none"):
-        return kind, []
-    rows = [row - start for first, end in ranges or () for row in range(max(first, start), min(end, stop))]
+        return kind, empty
+    clipped = [(max(first, start), min(end, stop)) for first, end in ranges]
+    rows = np.concatenate([empty, *(np.arange(first, end) for first, end in clipped if first < end)]) - start
     # Nothing to freeze, or nothing to train, needs no module of its own.
-    return ("none" if not rows else "all" if len(rows) == stop - start else "some"), rows
+    return ("none" if not len(rows) else "all" if len(rows) == stop - start else "some"), rows
 
 
 def _pair(rows: tuple[int, int]) -> tuple[int, int]:
     if not isinstance(rows, tuple | list) or len(rows) != 2:
         raise UsageError("rows-range", "rows are a pair", expected="(first, one past the last)", found=repr(rows))
     return rows[0], rows[1]
-
-
-def _row(vocab: Vocabulary, word: str) -> int | None:
-    """The row of a word as it stands, whatever lookup the vocabulary has."""
-    return vocab.get(word) if word in vocab.tokens else None
 
 
 def _own(rows: NDArray[Any], dtype: torch.dtype | None, device: torch.device | str | None) -> Tensor:
@@ -217,8 +199,3 @@ def _own(rows: NDArray[Any], dtype: torch.dtype | None, device: torch.device | s
     if tensor.dtype == torch.uint16:
         tensor = tensor.view(torch.bfloat16)
     return tensor.to(device=device, dtype=dtype)
-
-
-def _remember(module: M, table: Table) -> M:
-    vars(module)["origin"] = Origin.of(table)  # past nn.Module, which would look at it
-    return module

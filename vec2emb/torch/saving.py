@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
 from ..errors import UsageError
 from ..signatures import typed
 from ..table import Table, load
-from ..trainrows import ranges_of
 from ..vocabulary import Vocabulary
-from .loading import BundleLike, Origin
+from .full_state import full_state_dict, is_sharded, named_parts
+from .loading import BundleLike
 from .partly_frozen import PartlyFrozenEmbedding
-from .text import PositionTable, TextEmbedding
+from .record import Origin, PositionFacts, Trained, TrainedPositions, trained_table
+from .text import PositionTable, TextEmbedding, is_quantized, quantized_words
 
-_DTYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
+Words = nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding
 
 
 @typed
@@ -33,6 +32,8 @@ def save_embedding(
     The bundle records that it was trained, which rows train, and the dtype that the module has (float32 for any other
     than float16 and bfloat16). A LayerNorm is not part of a bundle.
 
+    If the module is sharded by FSDP, all ranks must call this: rank 0 writes, and an error of it is raised on all.
+
     Args:
         module: what `load_embedding`, `load_text_embedding` or `embedding_bag` made, or any `nn.Embedding`; it may be
             compiled or wrapped for parallel training.
@@ -46,28 +47,65 @@ def save_embedding(
         OutputError: the bundle cannot be written.
     """
     bare = _bare(module)
-    words = bare.words if isinstance(bare, TextEmbedding) else bare
-    if not isinstance(words, nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding):
+    words = _bare(bare.words) if isinstance(bare, TextEmbedding) else bare
+    if is_quantized(words):
+        raise quantized_words()
+    if not isinstance(words, Words):
         raise UsageError("no-embedding", "the module is no embedding", found=type(bare).__name__)
-    origin = _origin(bare, like)
-    config = {**origin.config, **_training(words, origin.config), "trained": True}
-    config["dtype"] = _DTYPES.get(words.weight.dtype, "float32")
-    positions = origin.positions
+    if not is_sharded(module):
+        _save(module, bare, words, full_state_dict(module), output, like, if_exists)
+        return
+    state = full_state_dict(module, rank0_only=True)
+    error: Exception | None = None
+    if distributed.get_rank() == 0:
+        try:
+            _save(module, bare, words, state, output, like, if_exists)
+        except Exception as caught:
+            error = caught
+    outcome = [error]
+    distributed.broadcast_object_list(outcome, src=0)
+    if outcome[0] is not None:
+        raise outcome[0]
+
+
+def _save(
+    module: nn.Module,
+    bare: nn.Module,
+    words: Words,
+    state: dict[str, Tensor],
+    output: str | os.PathLike[str],
+    like: BundleLike | Vocabulary | None,
+    if_exists: str,
+) -> None:
+    prefix = next(prefix for prefix, part in named_parts(module) if part is bare)
+    key, text = "weight", None
     if isinstance(bare, TextEmbedding):
-        config |= {"scale": _scale(bare, origin.config), "positions": None}
-        config["key"] = bare.keys["words.weight"][0]
-        positions = None
+        key, positions = bare.keys["words.weight"][0], None
         if bare.positions is not None:
-            keys = list(bare.keys["positions.weight"])
-            config["positions"] = {**_positions(bare.positions, origin.config), "keys": keys}
-            positions = _plain(bare.positions.weight).numpy()
-    table = Table.of_arrays(origin.vocab, _plain(words.weight))
-    Table(origin.vocab, table.vectors, config, positions).save(output, if_exists=if_exists)
+            table, keys = _bare(bare.positions), bare.keys["positions.weight"]
+            if not isinstance(table, PositionTable):
+                raise AssertionError("a text embedding has a position table")
+            facts = PositionFacts(table.offset, table.padding_idx, table.is_parameter and _trains(table, module), keys)
+            positions = TrainedPositions(table.num, facts, state[prefix + keys[0]])
+        text = key, bare.scale, positions
+    train, ranges = None, []
+    if isinstance(words, PartlyFrozenEmbedding):
+        ranges = words.plan.ranges
+    else:
+        train = "all" if _trains(words, module) else "none"
+    trained = Trained(state[prefix + key], train, ranges, text)
+    trained_table(_origin(bare, like), trained).save(output, if_exists=if_exists)
+
+
+def _trains(part: nn.Module, module: nn.Module) -> bool:
+    """Whether a table trains; if FullyShardedDataParallel took its parameter, as do all that it took."""
+    parameters = list(part.parameters()) or list(module.parameters())
+    return any(parameter.requires_grad for parameter in parameters)
 
 
 def _bare(module: nn.Module) -> nn.Module:
     """The module itself, without what compiles it or trains it in parallel."""
-    while not isinstance(module, nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding | TextEmbedding):
+    while not isinstance(module, Words | TextEmbedding | PositionTable):
         inner = getattr(module, "_orig_mod", None) or getattr(module, "module", None)
         if not isinstance(inner, nn.Module):
             break
@@ -93,29 +131,3 @@ def _origin(module: nn.Module, like: BundleLike | Vocabulary | None) -> Origin:
             hint="pass like=BUNDLE, or like=vocab",
         )  # fmt: skip
     return origin  # type: ignore[no-any-return]
-
-
-def _training(words: nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding, config: dict[str, Any]) -> dict[str, Any]:
-    """Which rows train; their name is kept if they are still the same."""
-    if not isinstance(words, PartlyFrozenEmbedding):
-        return {"train": "all" if words.weight.requires_grad else "none", "train_rows": None}
-    ranges = ranges_of(words.rows.tolist())
-    return {"train": config["train"] if config.get("train_rows") == ranges else "rows", "train_rows": ranges}
-
-
-def _scale(module: TextEmbedding, config: dict[str, Any]) -> dict[str, Any] | None:
-    recorded: dict[str, Any] | None = config.get("scale")
-    if module.scale == (recorded or {}).get("factor", 1.0):
-        return recorded
-    return {"kind": "factor", "factor": module.scale}
-
-
-def _positions(table: PositionTable, config: dict[str, Any]) -> dict[str, Any]:
-    """What is recorded of a position table; one that no bundle records is a learned one."""
-    recorded = config.get("positions") or {"kind": "learned", "preset": None}
-    now = {"num": table.num, "offset": table.offset, "padding_idx": table.padding_idx, "trains": table.trains}
-    return {**recorded, **now}
-
-
-def _plain(weight: Tensor) -> Tensor:
-    return weight.detach().cpu().float()
