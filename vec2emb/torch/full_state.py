@@ -32,7 +32,11 @@ def full_state_dict(module: nn.Module, *, rank0_only: bool = False) -> dict[str,
     from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 
     sharded = is_sharded(module)
-    options = StateDictOptions(full_state_dict=sharded, cpu_offload=sharded and rank0_only)
+    if not sharded and any(name.endswith("_flat_param") for name, _ in module.named_parameters()):
+        raise _sharded_with_another("")
+    # Offloading what is in CPU memory already ends in a crash of FullyShardedDataParallel (torch 2.13).
+    offload = sharded and rank0_only and any(parameter.device.type != "cpu" for parameter in module.parameters())
+    options = StateDictOptions(full_state_dict=sharded, cpu_offload=offload)
     state: dict[str, Any] = dict(get_model_state_dict(module, options=options))
     if sharded and rank0_only and distributed.get_rank() != 0:
         return {}
