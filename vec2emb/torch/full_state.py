@@ -18,7 +18,8 @@ _WRAPPED = ("_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module")
 def full_state_dict(module: nn.Module, *, rank0_only: bool = False) -> dict[str, Tensor]:
     """Return the state dict in the form that modules of torch and transformers load.
 
-    A partly frozen table has the one key `weight`, [V, D], and a `TextEmbedding` has the keys of its bundle's file.
+    A partly frozen table has the one key `weight`, [V, D], a head tied to it a copy of that, and a `TextEmbedding` the
+    keys of its bundle's file.
     Names are those of the bare model, without wrappers for DDP, FSDP and torch.compile. If the module is sharded by
     FSDP, all ranks must call this.
 
@@ -91,7 +92,7 @@ def _joined(state: dict[str, Tensor], prefix: str, part: PartlyFrozenEmbedding) 
 
 
 def _with_keys_of_file(state: dict[str, Tensor], prefix: str, part: TextEmbedding) -> dict[str, Tensor]:
-    """A table with two keys is there twice, as in the file: safetensors refuses shared memory."""
+    """The state dict with the names of the file; a table with two of them is there twice, as in the file."""
     result: dict[str, Tensor] = {}
     keys = {prefix + own: names for own, names in part.keys.items()}
     for name, tensor in state.items():
@@ -104,8 +105,8 @@ def _with_keys_of_file(state: dict[str, Tensor], prefix: str, part: TextEmbeddin
 def _weight_of(module: nn.Module, state: dict[str, Tensor], head: TiedHead) -> Tensor:
     for prefix, part in named_parts(module):
         if part is head.table:
-            return state[f"{prefix}weight"]
-    return head.table.weight.detach()
+            return state[f"{prefix}weight"].clone()  # safetensors refuses shared memory
+    return head.table.weight.detach().clone()
 
 
 def _sharded_with_another(prefix: str) -> UsageError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +12,7 @@ from torch.nn import functional
 from ..errors import UsageError
 from .read_only import ReadOnlyWeight
 from .row_plan import RowPlan
+from .transformers_calls import refuse_resizing, refuse_tying, tied_by_transformers
 
 
 class PartlyFrozenEmbedding(nn.Module):
@@ -100,7 +100,7 @@ class PartlyFrozenEmbedding(nn.Module):
         """
         if torch.compiler.is_compiling():
             return self._joined()
-        self._refuse_resizing(sys._getframe(1).f_code.co_name)
+        refuse_resizing()
         return self._joined().as_subclass(ReadOnlyWeight)
 
     def _joined(self) -> Tensor:
@@ -117,18 +117,16 @@ class PartlyFrozenEmbedding(nn.Module):
         parts = ((self.frozen, self.plan.num_frozen), (self.trained, self.plan.num_trained))
         return any(hasattr(part, "placements") or part.shape != (rows, self.embedding_dim) for part, rows in parts)
 
-    @staticmethod
-    def _refuse_resizing(caller: str) -> None:
-        """Refuse the method of transformers that resizes tables, which would otherwise end in an error of its own."""
-        if caller in ("_get_resized_embeddings", "_resize_token_embeddings"):
-            raise UsageError(
-                "resize-partly-frozen", "a partly frozen table is not resized in place",
-                hint="model.set_input_embeddings(vec2emb.torch.resize_embedding(table, num_embeddings)), then set "
-                "model.config.vocab_size",
-            )  # fmt: skip
+    def named_modules(self, *arguments: Any, **named: Any) -> Any:
+        """As in `nn.Module`; raises if transformers asks in order to tie the table."""
+        if not torch.compiler.is_compiling():
+            refuse_tying()
+        return super().named_modules(*arguments, **named)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "weight":
+            if isinstance(value, ReadOnlyWeight):
+                raise tied_by_transformers()
             raise UsageError(
                 "weight-is-a-copy", "`weight` of a partly frozen table cannot be replaced",
                 hint="load_state_dict({'weight': tensor}) sets values; functional_call takes `frozen` and `trained`",

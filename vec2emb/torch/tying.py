@@ -17,17 +17,18 @@ from .text import TextEmbedding
 class TiedHead(nn.Module):
     """The layer float[.., D] -> float[.., V] whose weight is a partly frozen table; made by `tie_head`.
 
-    It has no parameters of its own, so that a state dict has each row once and nothing can untie the two. The table
+    It has no parameter but a bias, if one is given, so that a state dict has each row once and nothing can untie the two. The table
     must be part of the same model. Under FSDP, shard the model as a whole, not the table by itself.
 
     Attributes:
         in_features, out_features: D and V.
     """
 
-    bias = None
+    bias: nn.Parameter | None
 
-    def __init__(self, table: PartlyFrozenEmbedding) -> None:
+    def __init__(self, table: PartlyFrozenEmbedding, bias: nn.Parameter | None = None) -> None:
         super().__init__()
+        self.register_parameter("bias", bias)
         self.in_features, self.out_features = table.embedding_dim, table.num_embeddings
         self._table = (table,)  # not a submodule: the model has it already
 
@@ -45,7 +46,7 @@ class TiedHead(nn.Module):
         """The product of hidden states and each row: float[.., D] -> float[.., V]."""
         table = self.table
         if torch.compiler.is_compiling():
-            return functional.linear(hidden, table.weight)
+            return functional.linear(hidden, table.weight, self.bias)
         if table.is_sharded:
             raise UsageError(
                 "sharded-weight", "the table of a tied head is sharded by itself",
@@ -53,7 +54,8 @@ class TiedHead(nn.Module):
             )  # fmt: skip
         # Two products instead of one: no copy of the table, and no gradient of the frozen rows.
         frozen = functional.linear(hidden, table.frozen.detach())
-        return table.plan.join(frozen, functional.linear(hidden, table.trained), dim=-1)
+        logits = table.plan.join(frozen, functional.linear(hidden, table.trained), dim=-1)
+        return logits if self.bias is None else logits + self.bias
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "weight":
@@ -67,17 +69,31 @@ class TiedHead(nn.Module):
 
     def extra_repr(self) -> str:
         """What `repr` shows beside the name."""
-        return f"in_features={self.in_features}, out_features={self.out_features}"
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
-def tie_head(embedding: nn.Embedding | PartlyFrozenEmbedding | TextEmbedding) -> nn.Linear | TiedHead:
+def tie_head(
+    embedding: nn.Embedding | PartlyFrozenEmbedding | TextEmbedding, bias: nn.Parameter | None = None
+) -> nn.Linear | TiedHead:
     """Return an output head, float[.., D] -> float[.., V], that shares the embedding.
 
-    Rows that train get gradients from lookups and from the head, frozen rows from neither. For a whole table this is
-    `tied_linear`. In a model of transformers: `model.set_output_embeddings(tie_head(model.get_input_embeddings()))`.
+    Rows that train get gradients from lookups and from the head, frozen rows from neither. For a whole table the head
+    is that of `tied_linear`. In a model of transformers:
+
+        head = tie_head(model.get_input_embeddings(), bias=model.get_output_embeddings().bias)
+        model.set_output_embeddings(head)
+        model.config.tie_word_embeddings = False  # or transformers ties them again, in its way
+
+    Args:
+        embedding: the table.
+        bias: float[V], added to the logits.
     """
     words = embedding.words if isinstance(embedding, TextEmbedding) else embedding
-    return TiedHead(words) if isinstance(words, PartlyFrozenEmbedding) else tied_linear(words)
+    if isinstance(words, PartlyFrozenEmbedding):
+        return TiedHead(words, bias)
+    head = tied_linear(words)
+    head.bias = bias
+    return head
 
 
 def tied_linear(embedding: nn.Embedding | PartlyFrozenEmbedding | TextEmbedding) -> nn.Linear:
