@@ -17,8 +17,8 @@ from .text import TextEmbedding
 class TiedHead(nn.Module):
     """The layer float[.., D] -> float[.., V] whose weight is a partly frozen table; made by `tie_head`.
 
-    It has no parameter but a bias, if one is given, so that a state dict has each row once and nothing can untie the two. The table
-    must be part of the same model. Under FSDP, shard the model as a whole, not the table by itself.
+    It has no parameter but a bias, if one is given, so that a state dict has each row once and nothing can untie the
+    two. The table must be part of the same model. Under FSDP, shard the model as a whole, not the table by itself.
 
     Attributes:
         in_features, out_features: D and V.
@@ -92,7 +92,7 @@ def tie_head(
     if isinstance(words, PartlyFrozenEmbedding):
         return TiedHead(words, bias)
     head = tied_linear(words)
-    head.bias = bias
+    head.register_parameter("bias", bias)
     return head
 
 
