@@ -199,7 +199,7 @@ def resize_embedding(
             expected=f"float[{added}, {embedding.embedding_dim}]", found=str(list(new_rows.shape)),
         )  # fmt: skip
     weight = torch.cat([old, new_rows.detach().to(old)])[:num_embeddings]
-    rows = torch.cat([embedding.rows, torch.arange(count, num_embeddings)])
+    rows = torch.cat([embedding.rows, torch.arange(count, count + added)])
     padding_idx = embedding.padding_idx
     padding_idx = None if padding_idx is None or padding_idx >= num_embeddings else padding_idx
     result = PartlyFrozenEmbedding(
