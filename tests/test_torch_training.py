@@ -321,6 +321,7 @@ def test_compiled(kind: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("kind", OURS)
 def test_compiled_by_inductor(kind: str) -> None:
     module = make(kind)
