@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch_tables import FROZEN, IDS, OURS, PAD, TRAIN, D, Oracle, V, loss, make, partly_of, rows_of, same, start, step
 
 from vec2emb.errors import UsageError
@@ -396,3 +397,46 @@ def test_parametrizations(kind: str) -> None:
     expected[TRAIN if kind != "whole" else slice(None)] *= 2
     assert same(module(IDS), expected[IDS])
     module(IDS).sum().backward()
+
+
+# What it costs.
+
+
+class Allocated(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the numbers in all results that have memory of their own, those of the backward pass among them."""
+
+    numbers = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, Tensor):
+            given = [item.data_ptr() for item in args if isinstance(item, Tensor)]
+            self.numbers += result.numel() if result.data_ptr() not in given else 0
+        return result
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["ranges", "table"])
+def test_a_step_costs_what_trains_and_not_what_there_is(many: bool) -> None:
+    spent = []
+    for rows in (2_000, 64_000):
+        module = PartlyFrozenEmbedding(torch.zeros(rows, 8), range(0, 400, 2 if many else 1))
+        optimizer = torch.optim.AdamW(module.parameters(), lr=0.1)
+        module(torch.arange(600)).sum().backward()
+        allocated = Allocated()  # type: ignore[no-untyped-call]
+        with allocated:
+            optimizer.zero_grad()
+            module(torch.arange(600)).sum().backward()
+            optimizer.step()
+        spent.append(allocated.numbers)
+    assert spent[0] == spent[1]
+
+
+@pytest.mark.parametrize("rows", [range(2000), range(0, 4000, 2)], ids=["ranges", "table"])
+def test_the_memory_of_a_table(rows: range) -> None:
+    """At most 2 % over V x D floats, whichever rows train: no copy of the table, and no index of its own width."""
+    count, dim = 20_000, 100
+    module = PartlyFrozenEmbedding(torch.zeros(count, dim), rows)
+    module(torch.arange(5))
+    tensors = [*module.parameters(), *module.buffers(), *(part for on in module.plan._on.values() for part in on)]
+    held = sum(tensor.untyped_storage().nbytes() for tensor in tensors) + module.plan._edges.nbytes
+    assert held <= 1.02 * 4 * count * dim

@@ -31,12 +31,13 @@ class PartlyFrozenEmbedding(nn.Module):
         sparse: whether the gradient of the training rows is a sparse tensor.
 
     Attributes:
-        num_embeddings, embedding_dim: V and D.
+        num_embeddings: V.
+        embedding_dim: D.
         frozen: float[V - T, D], a parameter without a gradient.
         trained: float[T, D], a parameter.
 
     Raises:
-        UsageError: `weight` is no table, a row is none of it, or all or none of the rows are to train.
+        UsageError: `weight` is not [V, D], a row id is out of range, or all or none of the rows would train.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class PartlyFrozenEmbedding(nn.Module):
 
     @property
     def is_sharded(self) -> bool:
-        """Whether this process holds a part of the rows alone, as under FSDP outside of the forward pass."""
+        """Whether this process holds only a part of the rows, as under FSDP outside of the forward pass."""
         parts = ((self.frozen, self.plan.num_frozen), (self.trained, self.plan.num_trained))
         return any(hasattr(part, "placements") or part.shape != (rows, self.embedding_dim) for part, rows in parts)
 

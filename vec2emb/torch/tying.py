@@ -21,7 +21,9 @@ class TiedHead(nn.Module):
     two. The table must be part of the same model. Under FSDP, shard the model as a whole, not the table by itself.
 
     Attributes:
-        in_features, out_features: D and V.
+        in_features: D.
+        out_features: V.
+        bias: float[V], or None.
     """
 
     bias: nn.Parameter | None
