@@ -70,6 +70,23 @@ def test_modules_carry_no_path(bundle: Path, tmp_path: Path) -> None:
         assert saved.config["specials"] == config["specials"]
 
 
+@pytest.mark.parametrize("assign", [False, True])
+@pytest.mark.parametrize("train_rows", ["new", "all", "none"])
+def test_a_bundle_on_meta_is_loaded_later(bundle: Path, train_rows: str, assign: bool) -> None:
+    state = load_file(bundle / "model.safetensors")
+    for load, key in ((load_embedding, "weight"), (load_text_embedding, "shared.weight")):
+        module: nn.Module = load(bundle, device="meta", train_rows=train_rows)
+        assert all(tensor.is_meta for tensor in module.state_dict().values())
+        given = {"weight": state["shared.weight"]} if key == "weight" else state
+        module = module if assign else module.to_empty(device="cpu")
+        assert str(module.load_state_dict(given, assign=assign)) == "<All keys matched successfully>"
+        expected = load(bundle, train_rows=train_rows)
+        ids = torch.tensor([[0, 1, 2], [3, 4, 5]])
+        assert same(module(ids), expected(ids))
+        grads = [parameter.requires_grad for parameter in module.parameters()]
+        assert grads == [parameter.requires_grad for parameter in expected.parameters()]
+
+
 def test_safetensors_of_a_state_dict(bundle: Path, tmp_path: Path) -> None:
     module = load_text_embedding(bundle)
     for name, state in (("own", module.state_dict()), ("full", full_state_dict(module))):

@@ -173,6 +173,11 @@ def check_refusals(folder: Path) -> None:
     for kind in ("partly", "text"):
         with pytest.raises(ValueError, match="use_orig_params"):
             fsdp1(load(kind, folder / "bundle"), use_orig_params=False)
+    sparse = nn.parallel.DistributedDataParallel(make("text", sparse=True))
+    with refused(UsageError, "sparse-under-ddp"):
+        sparse(IDS)
+    with torch.no_grad():
+        assert same(sparse(IDS), start()[IDS])
     whole = fsdp1(load("whole", folder / "bundle"), use_orig_params=False)
     train(whole, "whole")
     save_embedding(whole, folder / "flat")

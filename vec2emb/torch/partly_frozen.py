@@ -66,6 +66,11 @@ class PartlyFrozenEmbedding(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Rows of ids: int64[..] or int32[..] -> float[.., D]."""
+        if self.sparse and torch.is_grad_enabled() and _inside_ddp():
+            raise UsageError(
+                "sparse-under-ddp", "DistributedDataParallel takes sparse gradients from nn.Embedding alone",
+                hint="load the table with sparse=False: its gradient has only the rows that train",
+            )  # fmt: skip
         return self._lookup(ids, self.sparse)
 
     def _lookup(self, ids: Tensor, sparse: bool) -> Tensor:
@@ -162,6 +167,10 @@ class PartlyFrozenEmbedding(nn.Module):
                 parts = self.frozen, self.trained
             state_dict |= zip((f"{prefix}frozen", f"{prefix}trained"), parts, strict=True)
         super()._load_from_state_dict(state_dict, prefix, *arguments)
+
+
+def _inside_ddp() -> bool:
+    return getattr(nn.parallel.DistributedDataParallel, "_active_ddp_module", None) is not None
 
 
 def _nonzero(mask: Tensor) -> Tensor | None:
