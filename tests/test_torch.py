@@ -355,8 +355,8 @@ def test_distributed(pair: tuple[nn.Embedding, PartlyFrozenEmbedding], tmp_path:
 @pytest.mark.parametrize(
     ("rows", "code", "message"),
     [
-        ([], "rows-not-some", "no row is to train"),
-        (range(9), "rows-not-some", "all rows are to train"),
+        ([], "rows-not-some", "no row would train"),
+        (range(9), "rows-not-some", "all rows would train"),
         ([9], "train-rows", "0 .. 8, found 9"),
         ([-1], "train-rows", "found -1"),
     ],
@@ -653,7 +653,7 @@ def test_what_cannot_be_saved(bundle: Path, tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:
             save_embedding(module, tmp_path / "out")
         assert caught.value.code == code
-    with pytest.raises(UsageError, match="no embedding: found Linear"):
+    with pytest.raises(UsageError, match="not an embedding: found Linear"):
         save_embedding(nn.Linear(2, 3), tmp_path / "out")
     assert not os.listdir(tmp_path)
 

@@ -53,11 +53,11 @@ def load_embedding(
 
     Raises:
         InputError: there is no bundle, or it is damaged.
-        UsageError: arguments exclude each other, or a row to train is none.
+        UsageError: arguments exclude each other, or a row to train is out of range.
     """
     table = bundle if isinstance(bundle, Table) else load(bundle, lazy=rows is not None)
-    start, stop = (0, len(table)) if rows is None else _pair(rows)
     facts = facts_of(table)
+    start, stop = (0, facts.rows) if rows is None else _pair(rows)
     kind, rows_to_train = _plan(table, facts, freeze, train_rows, start, stop)
     if max_norm is not None and kind != "all":
         raise UsageError(
@@ -106,7 +106,7 @@ def load_text_embedding(
 
     Raises:
         InputError: there is no bundle, or it is damaged.
-        UsageError: arguments exclude each other, or a row to train is none.
+        UsageError: arguments exclude each other, or a row to train is out of range.
     """
     table = bundle if isinstance(bundle, Table) else load(bundle)
     words = load_embedding(table, freeze=freeze, train_rows=train_rows, dtype=dtype, device=device, sparse=sparse)
@@ -158,14 +158,15 @@ def embedding_bag(
         UsageError: the bundle records that some rows train, which a bag cannot do.
     """
     table = bundle if isinstance(bundle, Table) else load(bundle)
-    kind, _ = _plan(table, facts_of(table), freeze, None, 0, len(table))
+    facts = facts_of(table)
+    kind, _ = _plan(table, facts, freeze, None, 0, facts.rows)
     if kind == "some":
         raise UsageError("bag-of-some", "a bag trains all rows or none", hint="say which: freeze=True or freeze=False")
     if mode not in ("mean", "sum", "max"):
         raise UsageError("bag-mode", "no such mode", expected="mean, sum or max", found=repr(mode))
     weight = _own(table.stored(), dtype, device)
     bag = nn.EmbeddingBag.from_pretrained(
-        weight, freeze=kind == "none", mode=mode, sparse=sparse, padding_idx=table.padding_idx
+        weight, freeze=kind == "none", mode=mode, sparse=sparse, padding_idx=facts.padding_idx
     )
     return remember(bag, table)
 
@@ -192,9 +193,9 @@ def _pair(rows: tuple[int, int]) -> tuple[int, int]:
 
 
 def _own(rows: NDArray[Any], dtype: torch.dtype | None, device: torch.device | str | None) -> Tensor:
-    """A tensor with memory of its own, of float32, float16, or uint16 that holds the bits of bfloat16."""
+    """Return a tensor with memory of its own, of float32, float16, or the bits of bfloat16 in uint16."""
     if dtype is not None and not dtype.is_floating_point:
-        raise UsageError("dtype", "an embedding holds floating-point numbers", found=str(dtype))
+        raise UsageError("dtype", "`dtype` must be a floating-point type", found=str(dtype))
     tensor = torch.from_numpy(rows if rows.flags.writeable else np.array(rows))  # shards were joined in memory of ours
     if tensor.dtype == torch.uint16:
         tensor = tensor.view(torch.bfloat16)

@@ -44,7 +44,9 @@ class PartlyFrozenEmbedding(nn.Module):
         self, weight: Tensor, rows: Iterable[int] | Tensor, *, padding_idx: int | None = None, sparse: bool = False
     ) -> None:
         if weight.ndim != 2 or not weight.is_floating_point():
-            raise UsageError("weight-shape", "this is no table", expected="float[V, D]", found=str(list(weight.shape)))
+            raise UsageError(
+                "weight-shape", "`weight` must be a table", expected="float[V, D]", found=str(list(weight.shape))
+            )
         plan = RowPlan.of_rows(rows, len(weight), padding_idx)
         self._take(plan, *plan.split(weight.detach()), padding_idx, sparse)
 

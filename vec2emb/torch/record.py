@@ -31,22 +31,19 @@ class BundleFacts(NamedTuple):
     """What a bundle records of its tables.
 
     Attributes:
-        rows, dim: V and D.
+        rows: V.
         train: `all`, `none`, or the name of a plan whose rows are in `ranges`.
         scale: what words are multiplied by before positions are added.
         word_key: key of the word table in the file.
-        tied_head: key of the output head that shares the word table; it is not in the file.
     """
 
     rows: int
-    dim: int
     padding_idx: int | None
     train: str
     ranges: Ranges
     positions: PositionFacts | None
     scale: float
     word_key: str | None
-    tied_head: str | None
 
 
 def facts_of(table: Table) -> BundleFacts:
@@ -58,8 +55,8 @@ def facts_of(table: Table) -> BundleFacts:
             recorded["offset"], recorded["padding_idx"], recorded["trains"], tuple(recorded["keys"])
         )
     return BundleFacts(
-        len(table), table.dim, table.padding_idx, config.get("train", "all"), config.get("train_rows") or [],
-        positions, (config.get("scale") or {}).get("factor", 1.0), config.get("key"), config.get("tied_head"),
+        len(table), table.padding_idx, config.get("train", "all"), config.get("train_rows") or [],
+        positions, (config.get("scale") or {}).get("factor", 1.0), config.get("key"),
     )  # fmt: skip
 
 

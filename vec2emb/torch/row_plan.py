@@ -63,12 +63,14 @@ class RowPlan:
         outside = ids[(ids < 0) | (ids >= count)]
         if len(outside):
             expected = f"0 .. {count - 1}"
-            raise UsageError("train-rows", "a row to train is none", expected=expected, found=str(int(outside[0])))
+            raise UsageError(
+                "train-rows", "a row id to train is out of range", expected=expected, found=str(int(outside[0]))
+            )
         ids = ids[ids != (-1 if padding_idx is None else padding_idx)]
         if len(ids) in (0, count):
-            which = "all rows are" if len(ids) else "no row is"
+            which = "all rows" if len(ids) else "no row"
             raise UsageError(
-                "rows-not-some", f"{which} to train", expected="some of them",
+                "rows-not-some", f"{which} would train", expected="some of them",
                 hint=f"use nn.Embedding.from_pretrained(weight, freeze={not len(ids)})",
             )  # fmt: skip
         breaks = np.flatnonzero(np.diff(ids) != 1)

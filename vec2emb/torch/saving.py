@@ -51,7 +51,7 @@ def save_embedding(
     if is_quantized(words):
         raise quantized_words()
     if not isinstance(words, Words):
-        raise UsageError("no-embedding", "the module is no embedding", found=type(bare).__name__)
+        raise UsageError("no-embedding", "the module is not an embedding", found=type(bare).__name__)
     if not is_sharded(module):
         _save(module, bare, words, full_state_dict(module), output, like, if_exists)
         return
