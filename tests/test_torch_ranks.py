@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
-from torch_tables import PAD, TRAIN, V, start
+import torch
+from torch.distributed.checkpoint.state_dict_loader import load as load_checkpoint
+from torch_ranks import close, expected_rows
+from torch_tables import OURS, PAD, TRAIN, V, make, rows_of, start
 
 import vec2emb
 from vec2emb.torch import PartlyFrozenEmbedding, TextEmbedding, save_embedding
 from vec2emb.torch.text import PositionTable
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
     """A bundle of the rows of `torch_tables`, with positions that are zero and do not train."""
-    import torch
-
-    folder = tmp_path_factory.mktemp("ranks")
     tokens = [f"w{row}" for row in range(V)]
     vocab = vec2emb.Vocabulary(tokens, pad_token=tokens[PAD])
     words = PartlyFrozenEmbedding(start(), TRAIN, padding_idx=PAD)
     module = TextEmbedding(words, PositionTable(torch.zeros(5, start().shape[1])))
-    save_embedding(module, folder / "bundle", like=vocab)
-    return folder
+    save_embedding(module, tmp_path / "bundle", like=vocab)
+    return tmp_path
 
 
 def run(folder: Path, ranks: int) -> None:
@@ -41,11 +42,28 @@ def run(folder: Path, ranks: int) -> None:
     assert [text.splitlines()[-1:] for text in printed] == [["right"]] * ranks, "\n".join(printed)
 
 
+def read_checkpoints(folder: Path, count: int) -> None:
+    """Read the distributed checkpoints of all runs in this process, without ranks."""
+    paths = sorted(folder.glob("dcp-*"))
+    assert len(paths) == count
+    for path in paths:
+        kind = path.name.split("-")[1]
+        module = make(kind)
+        state = {"model": module.state_dict()}
+        with warnings.catch_warnings():  # that there is one process, which is intended
+            warnings.filterwarnings("ignore", "torch.distributed is disabled")
+            load_checkpoint(state, checkpoint_id=path, no_dist=True)
+        module.load_state_dict(state["model"])
+        close(rows_of(module), expected_rows(kind))
+
+
 def test_on_two_ranks(folder: Path) -> None:
     run(folder, 2)
+    read_checkpoints(folder, len(OURS))
 
 
 @pytest.mark.slow
-def test_on_one_and_three_ranks_which_read_each_other(folder: Path) -> None:
-    run(folder, 1)
-    run(folder, 3)
+def test_on_one_to_three_ranks_which_read_each_other(folder: Path) -> None:
+    for ranks in (1, 3, 2):
+        run(folder, ranks)
+    read_checkpoints(folder, 3 * len(OURS))
