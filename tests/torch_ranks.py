@@ -171,8 +171,11 @@ def check_checkpoints(folder: Path) -> None:
 def check_refusals(folder: Path) -> None:
     """Where nn.Embedding raises, ours does; what FSDP cannot do it says itself."""
     for kind in ("partly", "text"):
-        with pytest.raises(ValueError, match="use_orig_params"):
+        with refused(UsageError, "fsdp-flattens"):
             fsdp1(load(kind, folder / "bundle"), use_orig_params=False)
+        mixed = nn.ModuleDict({"table": make(kind), "layer": nn.Linear(2, 2)})
+        FullyShardedDataParallel(mixed, device_id=CPU, ignored_modules=[mixed["table"]])
+        assert same(mixed["table"](IDS), start()[IDS])
     sparse = nn.parallel.DistributedDataParallel(make("text", sparse=True))
     with refused(UsageError, "sparse-under-ddp"):
         sparse(IDS)

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ..errors import UsageError
+from .callers import refuse_listing, refuse_resizing, tied_by_transformers
 from .read_only import ReadOnlyWeight
 from .row_plan import RowPlan
-from .transformers_calls import refuse_resizing, refuse_tying, tied_by_transformers
 
 
 class PartlyFrozenEmbedding(nn.Module):
@@ -126,9 +126,9 @@ class PartlyFrozenEmbedding(nn.Module):
         return any(hasattr(part, "placements") or part.shape != (rows, self.embedding_dim) for part, rows in parts)
 
     def named_modules(self, *arguments: Any, **named: Any) -> Any:
-        """As in `nn.Module`; raises if transformers asks in order to tie the table."""
-        if not torch.compiler.is_compiling():
-            refuse_tying()
+        """As in `nn.Module`; raises for what cannot work with two parameters, see `callers`."""
+        if not torch.compiler.is_compiling() and isinstance(self.frozen, nn.Parameter):
+            refuse_listing(self.frozen)
         return super().named_modules(*arguments, **named)
 
     def __setattr__(self, name: str, value: Any) -> None:
