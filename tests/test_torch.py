@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import io
 import os
 import pickle
 import subprocess
@@ -292,64 +291,6 @@ def test_each_loads_what_the_other_saved(pair: tuple[nn.Embedding, PartlyFrozenE
         with pytest.raises(RuntimeError, match=message):
             model.load_state_dict(wrong)
     assert (other.weight == 1).all()
-
-
-def test_copies_types_and_devices(pair: tuple[nn.Embedding, PartlyFrozenEmbedding]) -> None:
-    plain, partly = pair
-    twin = copy.deepcopy(partly)
-    with torch.no_grad():
-        twin.trained.zero_()
-    assert same(partly.weight, plain.weight)
-    file = io.BytesIO()
-    torch.save(partly, file)
-    file.seek(0)
-    assert same(torch.load(file, weights_only=False).weight, plain.weight)
-    for dtype in (torch.bfloat16, torch.float64):
-        changed = copy.deepcopy(partly).to(dtype)
-        assert same(changed.weight, plain.weight.to(dtype))
-    partly.to("meta")
-    assert {tensor.device.type for tensor in [*partly.buffers(), *partly.parameters()]} == {"meta"}
-
-
-def test_compiled_and_autocast(pair: tuple[nn.Embedding, PartlyFrozenEmbedding]) -> None:
-    plain, partly = pair
-    compiled = torch.compile(partly, backend="aot_eager", fullgraph=True)
-    assert same(compiled(IDS_OF_NINE), plain(IDS_OF_NINE))
-    compiled(IDS_OF_NINE).sum().backward()
-    assert partly.trained.grad is not None
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        hidden = functional.linear(partly(IDS_OF_NINE), torch.ones(2, 4))
-    assert partly(IDS_OF_NINE).dtype == torch.float32
-    assert hidden.dtype == torch.bfloat16
-
-
-def test_sparse_gradients(pair: tuple[nn.Embedding, PartlyFrozenEmbedding]) -> None:
-    plain, _ = pair
-    partly = PartlyFrozenEmbedding(plain.weight, [7, 0, 3], padding_idx=2, sparse=True)
-    optimiser = torch.optim.SparseAdam(list(partly.parameters()))
-    partly(IDS_OF_NINE).sum().backward()
-    assert partly.trained.grad is not None
-    assert partly.trained.grad.is_sparse
-    optimiser.step()  # type: ignore[no-untyped-call]
-    assert [row for row in range(9) if not same(partly.weight[row], plain.weight[row])] == [0, 3, 7]
-
-
-def test_distributed(pair: tuple[nn.Embedding, PartlyFrozenEmbedding], tmp_path: Path) -> None:
-    plain, partly = pair
-    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
-    try:
-        wrapped = nn.parallel.DistributedDataParallel(partly)
-        optimiser = torch.optim.AdamW(wrapped.parameters(), lr=0.1)
-        wrapped(IDS_OF_NINE).sum().backward()
-        optimiser.step()
-        assert [row for row in range(9) if not same(partly.weight[row], plain.weight[row])] == [0, 3, 7]
-        vocab = vec2emb.Vocabulary([str(i) for i in range(9)])
-        with torch.no_grad():
-            partly.frozen[2] = 0
-        save_embedding(wrapped, tmp_path / "out", like=vocab)
-    finally:
-        torch.distributed.destroy_process_group()
-    np.testing.assert_array_equal(vec2emb.load(tmp_path / "out").vectors, partly.weight.detach().numpy())
 
 
 @pytest.mark.parametrize(
