@@ -40,7 +40,7 @@ PYTHON = {
 POSITIONS = ["sinusoidal", "rotation", "learned", "resize", "facts", "Facts"]
 TORCH = [
     "load_embedding", "load_text_embedding", "embedding_bag", "PartlyFrozenEmbedding", "TextEmbedding", "Collate",
-    "tied_linear", "save_embedding",
+    "tie_head", "TiedHead", "tied_linear", "resize_embedding", "full_state_dict", "save_embedding",
 ]  # fmt: skip
 FORMATS = {
     "Text: GloVe, Word2Vec, fastText": ["formats.text", "formats.text_writer", "formats.fasttext_writer"],
@@ -53,6 +53,7 @@ FORMATS = {
 # Classes that nobody but the package makes, with the methods by which it does.
 OURS = {
     "Table": {"mapped", "of_arrays", "described"},
+    "PartlyFrozenEmbedding": {"of_parts", "named_modules"},
     "Report": {"spelled", "describe_files"},
 }
 

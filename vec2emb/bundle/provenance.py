@@ -82,6 +82,10 @@ class Spellings:
             self._found = found
         return self._found
 
+    def __reduce__(self) -> tuple[type[Spellings], tuple[Ranges, str]]:
+        """Pickle the spellings, without the name of the file that they were read from."""
+        return Spellings, (self.rows, self.text)
+
     def get(self, row: int) -> str | None:
         """The spelling whose vector a row has; None for any other row."""
         if row not in self.rows:

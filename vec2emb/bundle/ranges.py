@@ -134,6 +134,10 @@ class Ranges:
     def __hash__(self) -> int:
         return hash(self.text)
 
+    def __reduce__(self) -> tuple[type[Ranges], tuple[array[int]]]:
+        """Pickle the rows, without the name of the file that they were read from."""
+        return Ranges, (self.bounds,)
+
     def __repr__(self) -> str:
         return f"Ranges({self.text!r})"
 

@@ -65,18 +65,13 @@ class Table:
 
         Raises:
             InputError: the array is no [V, D] of real numbers that float32 holds.
+            UsageError: it does not store each value: masked, sparse, quantized, sharded, meta.
         """
         import numpy as np
 
-        if hasattr(vectors, "detach"):  # a torch tensor, perhaps one that requires a gradient
-            vectors = vectors.detach().cpu()
-            vectors = vectors.float() if "bfloat16" in str(vectors.dtype) else vectors
-        try:
-            array = np.asarray(vectors)
-        except ValueError as error:  # rows of different lengths
-            raise InputError(
-                "shape-mismatch", "the vectors are no table", expected="[V, D]", found=str(error)
-            ) from None
+        from .arrays import array_of
+
+        array = array_of(vectors, None)
         if array.ndim != 2 or array.shape[0] != len(vocab) or array.shape[1] < 1:
             raise InputError(
                 "shape-mismatch", "tokens and vectors do not fit each other", expected=f"[{len(vocab)}, D]",

@@ -15,19 +15,24 @@ except ModuleNotFoundError as error:
     raise MissingPackageError.of("torch", "torch", "vec2emb.torch") from error
 
 from .batches import Collate
+from .full_state import full_state_dict
 from .loading import embedding_bag, load_embedding, load_text_embedding
-from .partly_frozen import PartlyFrozenEmbedding
+from .partly_frozen import PartlyFrozenEmbedding, resize_embedding
 from .saving import save_embedding
 from .text import TextEmbedding
-from .tying import tied_linear
+from .tying import TiedHead, tie_head, tied_linear
 
 __all__ = [
     "Collate",
     "PartlyFrozenEmbedding",
     "TextEmbedding",
+    "TiedHead",
     "embedding_bag",
+    "full_state_dict",
     "load_embedding",
     "load_text_embedding",
+    "resize_embedding",
     "save_embedding",
+    "tie_head",
     "tied_linear",
 ]

@@ -3,50 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..bundle.manifest import Manifest
-from ..bundle.ranges import NO_ROWS, Ranges
+from ..bundle.ranges import NO_ROWS
 from ..bundle.table import Table, load
 from ..bundle.training import TrainLike, TrainRows
 from ..errors import UsageError
 from ..options.commands import EMBEDDING_BAG, LOAD_EMBEDDING, LOAD_TEXT_EMBEDDING
 from ..options.definition import check
-from ..words.vocabulary import Vocabulary
 from .partly_frozen import PartlyFrozenEmbedding
+from .record import BundleFacts, facts_of, planned_ranges, remember
+from .row_plan import RowPlan
 from .text import PositionTable, TextEmbedding
 
 BundleLike = str | os.PathLike[str] | Table
-Words = nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding
-M = TypeVar("M", bound=nn.Module)
-
-
-class Origin(NamedTuple):
-    """What a module was loaded from, as far as saving it needs that: it can be copied and pickled with the module."""
-
-    vocab: Vocabulary
-    manifest: Manifest | None
-    positions: NDArray[np.float32] | None
-    trainable: Ranges | None
-
-    @classmethod
-    def of(cls, table: Table, trainable: Ranges | None) -> Origin:
-        """What there is to remember of a table; `trainable` are the rows that can train, None if that is not known."""
-        positions = table.positions
-        return cls(table.vocab, table.manifest, None if positions is None else positions.copy(), trainable)
-
-
-def trainable_rows(words: Words) -> Ranges:
-    """The rows that an optimizer can change."""
-    if isinstance(words, PartlyFrozenEmbedding):
-        return Ranges.of_rows(words.rows.tolist()) if words.trained.requires_grad else NO_ROWS
-    count = words.num_embeddings
-    return Ranges((0, count)) if count and words.weight.requires_grad else NO_ROWS
 
 
 def load_embedding(
@@ -79,29 +54,33 @@ def load_embedding(
 
     Raises:
         InputError: there is no bundle, or it is damaged.
-        UsageError: arguments exclude each other, or a row to train is none.
+        UsageError: arguments exclude each other, or a row to train is out of range.
     """
     check(LOAD_EMBEDDING, locals())
     table = bundle if isinstance(bundle, Table) else load(bundle, lazy=rows is not None)
-    start, stop = (0, len(table)) if rows is None else _pair(rows)
-    weight = _own(table.stored(start, stop), dtype, device)
-    table.release()
-    plan, trained = _plan(table, freeze, train_rows, start, stop)
-    padding_idx = table.padding_idx
-    padding_idx = None if padding_idx is None or not start <= padding_idx < stop else padding_idx - start
-    if max_norm is not None and plan != "all":
+    facts = facts_of(table)
+    start, stop = (0, facts.rows) if rows is None else _pair(rows)
+    kind, rows_to_train = _plan(table, facts, freeze, train_rows, start, stop)
+    if max_norm is not None and kind != "all":
         raise UsageError(
             "max-norm-frozen", "max_norm rewrites rows, also frozen ones", hint="leave it out, or freeze=False"
         )
+    padding_idx = facts.padding_idx
+    padding_idx = None if padding_idx is None or not start <= padding_idx < stop else padding_idx - start
+    stored = table.stored(start, stop)
     module: nn.Embedding | PartlyFrozenEmbedding
-    if plan == "some":
-        module = PartlyFrozenEmbedding(weight, trained, padding_idx=padding_idx, sparse=sparse)
+    if kind == "some":
+        plan = RowPlan.of_rows(rows_to_train, stop - start, padding_idx)
+        frozen, trained = (_own(stored[plan.rows(train=train).numpy()], dtype, device) for train in (False, True))
+        module = PartlyFrozenEmbedding.of_parts(plan, frozen, trained, padding_idx=padding_idx, sparse=sparse)
     else:
+        weight = _own(stored, dtype, device)
         module = nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
-            weight, freeze=plan == "none", padding_idx=padding_idx, max_norm=max_norm, sparse=sparse
+            weight, freeze=kind == "none", padding_idx=padding_idx, max_norm=max_norm, sparse=sparse
         )
+    table.release()
     if rows is None:
-        return _remember(module, table)
+        return remember(module, table, module)
     vars(module)["part"] = (start, stop)
     return module
 
@@ -128,36 +107,35 @@ def load_text_embedding(
 
     Raises:
         InputError: there is no bundle, or it is damaged.
-        UsageError: arguments exclude each other, or a row to train is none.
+        UsageError: arguments exclude each other, or a row to train is out of range.
     """
     check(LOAD_TEXT_EMBEDDING, locals())
     table = bundle if isinstance(bundle, Table) else load(bundle)
     words = load_embedding(table, freeze=freeze, train_rows=train_rows, dtype=dtype, device=device, sparse=sparse)
-    manifest = table.manifest
-    recorded = None if manifest is None else manifest.positions
+    facts, dtype = facts_of(table), next(words.parameters()).dtype
     positions = None
-    if table.positions is not None and recorded is not None:
+    if table.positions is not None and facts.positions is not None:
         positions = PositionTable(
-            _own(table.positions, words.weight.dtype, device),
-            offset=recorded.offset,
-            padding_idx=recorded.padding_idx,
-            trains=recorded.trains if train_positions is None else train_positions,
+            _own(table.positions, dtype, device),
+            offset=facts.positions.offset,
+            padding_idx=facts.positions.padding_idx,
+            trains=facts.positions.trains if train_positions is None else train_positions,
         )
     elif train_positions is not None:
         raise UsageError("no-positions", "there are no positions to train or to freeze")
     module = TextEmbedding(
         words,
         positions,
-        scale=1.0 if manifest is None else manifest.factor,
-        word_key=None if manifest is None else manifest.key,
-        position_keys=() if manifest is None else manifest.position_keys,
+        scale=facts.scale,
+        word_key=facts.word_key,
+        position_keys=() if facts.positions is None else facts.positions.keys,
         layer_norm=layer_norm,
         eps=eps,
         dropout=dropout,
     )
     if module.norm is not None:
-        module.norm.to(device=device, dtype=words.weight.dtype)
-    return _remember(module, table)
+        module.norm.to(device=device, dtype=dtype)
+    return remember(module, table, module.words)
 
 
 def embedding_bag(
@@ -182,32 +160,30 @@ def embedding_bag(
     """
     check(EMBEDDING_BAG, locals())
     table = bundle if isinstance(bundle, Table) else load(bundle)
-    plan, _ = _plan(table, freeze, None, 0, len(table))
-    if plan == "some":
+    facts = facts_of(table)
+    kind, _ = _plan(table, facts, freeze, None, 0, facts.rows)
+    if kind == "some":
         raise UsageError("bag-of-some", "a bag trains all rows or none", hint="say which: freeze=True or freeze=False")
     weight = _own(table.stored(), dtype, device)
     bag = nn.EmbeddingBag.from_pretrained(
-        weight, freeze=plan == "none", mode=mode, sparse=sparse, padding_idx=table.vocab.padding_idx
+        weight, freeze=kind == "none", mode=mode, sparse=sparse, padding_idx=facts.padding_idx
     )
-    return _remember(bag, table)
+    return remember(bag, table, bag)
 
 
 def _plan(
-    table: Table, freeze: bool | None, train_rows: TrainLike | None, start: int, stop: int
-) -> tuple[str, list[int]]:
+    table: Table, facts: BundleFacts, freeze: bool | None, train_rows: TrainLike | None, start: int, stop: int
+) -> tuple[str, NDArray[np.int64]]:
     """`all`, `none`, or `some` with the ids of these; of rows start .. stop-1, counted from `start`."""
-    manifest = table.manifest
     plan = TrainRows.parse(train_rows, freeze)
-    if plan is None:
-        kind, ranges = ("all", None) if manifest is None else manifest.training
-    else:
-        new = NO_ROWS if manifest is None else manifest.provenance.new_rows()
-        kind, ranges = plan.kind, plan.ranges(len(table), table.padding_idx, new, lambda word: _row(table.vocab, word))
+    kind, ranges = (facts.train, facts.ranges) if plan is None else (plan.kind, planned_ranges(table, plan) or NO_ROWS)
+    empty = np.empty(0, np.int64)
     if kind in ("all", "none"):
-        return kind, []
-    rows = [row - start for first, end in ranges or NO_ROWS for row in range(max(first, start), min(end, stop))]
+        return kind, empty
+    clipped = [(max(first, start), min(end, stop)) for first, end in ranges]
+    rows = np.concatenate([empty, *(np.arange(first, end) for first, end in clipped if first < end)]) - start
     # Nothing to freeze, or nothing to train, needs no module of its own.
-    return ("none" if not rows else "all" if len(rows) == stop - start else "some"), rows
+    return ("none" if not len(rows) else "all" if len(rows) == stop - start else "some"), rows
 
 
 def _pair(rows: tuple[int, int]) -> tuple[int, int]:
@@ -216,24 +192,11 @@ def _pair(rows: tuple[int, int]) -> tuple[int, int]:
     return rows[0], rows[1]
 
 
-def _row(vocab: Vocabulary, word: str) -> int | None:
-    """The row of a word as it stands, whatever lookup the vocabulary has."""
-    return vocab.get(word) if word in vocab.tokens else None
-
-
 def _own(rows: NDArray[Any], dtype: torch.dtype | None, device: torch.device | str | None) -> Tensor:
-    """A tensor with memory of its own, of float32, float16, or uint16 that holds the bits of bfloat16."""
+    """Return a tensor with memory of its own, of float32, float16, or the bits of bfloat16 in uint16."""
     if dtype is not None and not dtype.is_floating_point:
-        raise UsageError("dtype", "an embedding holds floating-point numbers", found=str(dtype))
+        raise UsageError("dtype", "`dtype` must be a floating-point type", found=str(dtype))
     tensor = torch.from_numpy(rows if rows.flags.writeable else np.array(rows))  # shards were joined in memory of ours
     if tensor.dtype == torch.uint16:
         tensor = tensor.view(torch.bfloat16)
     return tensor.to(device=device, dtype=dtype)
-
-
-def _remember(module: M, table: Table) -> M:
-    words = module.words if isinstance(module, TextEmbedding) else module
-    if not isinstance(words, nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding):
-        raise AssertionError(f"a module of {type(words).__name__}")
-    vars(module)["origin"] = Origin.of(table, trainable_rows(words))  # past nn.Module, which would look at it
-    return module

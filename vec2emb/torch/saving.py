@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
-from ..bundle.manifest import Manifest, PositionRecord, Scale, Training
-from ..bundle.ranges import Ranges
+from ..bundle.ranges import NO_ROWS, Ranges
 from ..bundle.table import Table, load
 from ..errors import UsageError
 from ..options.commands import SAVE_EMBEDDING
 from ..options.definition import check
 from ..words.vocabulary import Vocabulary
-from .loading import BundleLike, Origin, Words, trainable_rows
+from .full_state import full_state_dict, is_sharded, named_parts
+from .loading import BundleLike
 from .partly_frozen import PartlyFrozenEmbedding
-from .text import PositionTable, TextEmbedding
+from .record import Origin, PositionFacts, Trained, TrainedPositions, trained_table
+from .text import PositionTable, TextEmbedding, is_quantized, quantized_words
 
-_DTYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
+Words = nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding
 
 
 def save_embedding(
@@ -34,6 +34,8 @@ def save_embedding(
     train now, and of a module with `like` all. It records which rows train, and the dtype that the module has (float32
     for any other than float16 and bfloat16). A LayerNorm is not part of a bundle.
 
+    If the module is sharded by FSDP, all ranks must call this: rank 0 writes, and an error of it is raised on all.
+
     Args:
         module: what `load_embedding`, `load_text_embedding` or `embedding_bag` made, or any `nn.Embedding`; it may be
             compiled or wrapped for parallel training.
@@ -48,44 +50,64 @@ def save_embedding(
     """
     check(SAVE_EMBEDDING, locals())
     bare = _bare(module)
-    words = bare.words if isinstance(bare, TextEmbedding) else bare
-    if not isinstance(words, nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding):
-        raise UsageError("no-embedding", "the module is no embedding", found=type(bare).__name__)
-    origin = _origin(bare, like)
-    manifest = _trained(origin, words, _DTYPES.get(words.weight.dtype, "float32"))
-    positions = origin.positions
+    words = _bare(bare.words) if isinstance(bare, TextEmbedding) else bare
+    if is_quantized(words):
+        raise quantized_words()
+    if not isinstance(words, Words):
+        raise UsageError("no-embedding", "the module is not an embedding", found=type(bare).__name__)
+    if not is_sharded(module):
+        _save(module, bare, words, full_state_dict(module), output, like, if_exists)
+        return
+    state = full_state_dict(module, rank0_only=True)
+    error: Exception | None = None
+    if distributed.get_rank() == 0:
+        try:
+            _save(module, bare, words, state, output, like, if_exists)
+        except Exception as caught:
+            error = caught
+    outcome = [error]
+    distributed.broadcast_object_list(outcome, src=0)
+    if outcome[0] is not None:
+        raise outcome[0]
+
+
+def _save(
+    module: nn.Module,
+    bare: nn.Module,
+    words: Words,
+    state: dict[str, Tensor],
+    output: str | os.PathLike[str],
+    like: BundleLike | Vocabulary | None,
+    if_exists: str,
+) -> None:
+    prefix = next(prefix for prefix, part in named_parts(module) if part is bare)
+    key, text = "weight", None
     if isinstance(bare, TextEmbedding):
-        recorded, positions = None, None
+        key, positions = bare.keys["words.weight"][0], None
         if bare.positions is not None:
-            keys = tuple(bare.keys["positions.weight"])
-            recorded = _positions(bare.positions, manifest.positions)._replace(keys=keys)
-            positions = _plain(bare.positions.weight).numpy()
-        manifest = manifest._replace(key=bare.keys["words.weight"][0], scale=_scale(bare, manifest), positions=recorded)
-    table = Table.of_arrays(origin.vocab, _plain(words.weight))
-    Table(origin.vocab, table.vectors, manifest, positions).save(output, if_exists=if_exists)
+            table, keys = _bare(bare.positions), bare.keys["positions.weight"]
+            if not isinstance(table, PositionTable):
+                raise AssertionError("a text embedding has a position table")
+            facts = PositionFacts(table.offset, table.padding_idx, table.is_parameter and _trains(table, module), keys)
+            positions = TrainedPositions(table.num, facts, state[prefix + keys[0]])
+        text = key, bare.scale, positions
+    train: str | None = "all" if _trains(words, module) else "none"
+    ranges = NO_ROWS
+    if train == "all" and isinstance(words, PartlyFrozenEmbedding):
+        train, ranges = None, Ranges(words.plan.bounds)
+    trained = Trained(state[prefix + key], train, ranges, text)
+    trained_table(_origin(bare, like), trained).save(output, if_exists=if_exists)
 
 
-def _trained(origin: Origin, words: Words, dtype: str) -> Manifest:
-    """The manifest of the origin, with the rows that training may have changed."""
-    manifest = origin.manifest
-    if manifest is None:
-        manifest = Table.of_arrays(origin.vocab, words.weight).described(dtype)
-    provenance = manifest.provenance
-    may_differ = trainable_rows(words) if origin.trainable is None else trainable_rows(words) | origin.trainable
-    if origin.trainable is None and not isinstance(words, PartlyFrozenEmbedding):
-        may_differ = Ranges((0, provenance.size) if provenance.size else ())  # nothing is known of the rows
-    padding = manifest.padding_idx
-    if padding is not None:
-        may_differ -= Ranges((padding, padding + 1))
-    trained = provenance.trained | may_differ
-    return manifest._replace(
-        dtype=dtype, training=_training(words, manifest), provenance=provenance._replace(trained=trained)
-    )
+def _trains(part: nn.Module, module: nn.Module) -> bool:
+    """Whether a table trains; if FullyShardedDataParallel took its parameter, as do all that it took."""
+    parameters = list(part.parameters()) or list(module.parameters())
+    return any(parameter.requires_grad for parameter in parameters)
 
 
 def _bare(module: nn.Module) -> nn.Module:
     """The module itself, without what compiles it or trains it in parallel."""
-    while not isinstance(module, nn.Embedding | nn.EmbeddingBag | PartlyFrozenEmbedding | TextEmbedding):
+    while not isinstance(module, Words | TextEmbedding | PositionTable):
         inner = getattr(module, "_orig_mod", None) or getattr(module, "module", None)
         if not isinstance(inner, nn.Module):
             break
@@ -111,28 +133,3 @@ def _origin(module: nn.Module, like: BundleLike | Vocabulary | None) -> Origin:
             hint="pass like=BUNDLE, or like=vocab",
         )  # fmt: skip
     return origin  # type: ignore[no-any-return]
-
-
-def _training(words: Words, manifest: Manifest) -> Training:
-    """Which rows train; their name is kept if they are still the same."""
-    if not isinstance(words, PartlyFrozenEmbedding):
-        return Training("all" if words.weight.requires_grad else "none")
-    if not words.trained.requires_grad:
-        return Training("none")
-    rows, before = Ranges.of_rows(words.rows.tolist()), manifest.training
-    return before if before.rows == rows else Training("rows", rows)
-
-
-def _scale(module: TextEmbedding, manifest: Manifest) -> Scale | None:
-    return manifest.scale if module.scale == manifest.factor else Scale("factor", module.scale)
-
-
-def _positions(table: PositionTable, recorded: PositionRecord | None) -> PositionRecord:
-    """What is recorded of a position table; one that no bundle records is a learned one."""
-    if recorded is None:
-        return PositionRecord((), "learned", table.num, table.offset, table.padding_idx, table.trains)
-    return recorded._replace(num=table.num, offset=table.offset, padding_idx=table.padding_idx, trains=table.trains)
-
-
-def _plain(weight: Tensor) -> Tensor:
-    return weight.detach().cpu().float()

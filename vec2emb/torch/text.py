@@ -36,11 +36,16 @@ class PositionTable(nn.Module):
     ) -> None:
         super().__init__()
         self.offset, self.padding_idx = offset, padding_idx
-        self.num = len(weight) - offset
+        self.num, self.dim = len(weight) - offset, weight.shape[1]
         if trains:
             self.weight = nn.Parameter(weight.detach().clone())
         else:
             self.register_buffer("weight", weight.detach().clone())
+
+    @property
+    def is_parameter(self) -> bool:
+        """Whether the table is a parameter; else it is a buffer."""
+        return "weight" not in self._buffers
 
     @property
     def trains(self) -> bool:
@@ -75,21 +80,22 @@ class PositionTable(nn.Module):
     def extra_repr(self) -> str:
         """What `repr` shows beside the name."""
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        kind = "parameter" if isinstance(self.weight, nn.Parameter) else "buffer"
-        return f"{self.num}, {self.weight.shape[1]}, offset={self.offset}{padding}, {kind}"
+        kind = "parameter" if self.is_parameter else "buffer"
+        return f"{self.num}, {self.dim}, offset={self.offset}{padding}, {kind}"
 
 
 class TextEmbedding(nn.Module):
     """Words, times a scale, plus positions; then LayerNorm and dropout, if asked for.
 
-    The state dict has the keys of the bundle's file, word table and position tables, and `norm.weight` and `norm.bias`
-    with a LayerNorm.
+    The state dict has the keys of the parts: those of `words` and `positions.weight`, and `norm.weight` and `norm.bias`
+    with a LayerNorm. `load_state_dict` also takes the keys of the bundle's file; `full_state_dict` gives them. Where
+    the file has the one position table under two keys, one of them is enough.
 
     Args:
         words: the word table.
         positions: the position table, or None.
         scale: what words are multiplied by.
-        word_key, position_keys: keys of the state dict. The one position table stands under each of its keys.
+        word_key, position_keys: keys of the bundle's file. The one position table has each of its keys there.
         layer_norm: add `norm`, a LayerNorm.
         eps: its epsilon; 1e-12 in BERT, 1e-5 in RoBERTa and BART.
         dropout: probability of the dropout behind it.
@@ -122,6 +128,8 @@ class TextEmbedding(nn.Module):
         Raises:
             UsageError: a text is longer than the position table.
         """
+        if is_quantized(self.words):
+            raise quantized_words()
         result: Tensor = self.words(ids)
         if self.scale != 1.0:
             result = result * self.scale
@@ -135,40 +143,26 @@ class TextEmbedding(nn.Module):
         """What `repr` shows beside the parts."""
         return f"scale={self.scale:.6g}"
 
-    def state_dict(self, *args: Any, **options: Any) -> Any:
-        """As ever, under the keys of the file."""
-        state = super().state_dict(*args, **options)
-        prefix = options.get("prefix", "")
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *arguments: Any) -> None:
+        """Take the keys of the file for those of the parts."""
         for own, names in self.keys.items():
-            tensor = state.pop(prefix + own)
-            state.update(dict.fromkeys((prefix + name for name in names), tensor))
-        return state
+            given = {prefix + name: state_dict.pop(prefix + name) for name in names if prefix + name in state_dict}
+            tables = list(given.values())
+            if not all(torch.equal(tables[0], table) for table in tables[1:]):
+                arguments[-1].append(f"{' and '.join(given)} differ, and this module has one table for both")
+            if tables:
+                state_dict.setdefault(prefix + own, tables[0])
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
-    def _load_from_state_dict(
-        self,
-        state_dict: dict[str, Any],
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
-        """Hand the tensors of the file to the parts, under the names that these have."""
-        given = {
-            own: {prefix + name: state_dict.pop(prefix + name, None) for name in names}
-            for own, names in self.keys.items()
-        }
-        for key in [key for key in state_dict if key.startswith((f"{prefix}words.", f"{prefix}positions."))]:
-            unexpected_keys.append(key)
-            del state_dict[key]
-        for own, tensors in given.items():
-            missing_keys += [key for key, tensor in tensors.items() if tensor is None]
-            found = [tensor for tensor in tensors.values() if tensor is not None]
-            if not all(torch.equal(found[0], tensor) for tensor in found[1:]):
-                error_msgs.append(f"{' and '.join(tensors)} differ, and this module has one table for both")
-            # Without a tensor the part keeps its own, so that it does not complain in other words.
-            state_dict[prefix + own] = found[0] if found else self.get_submodule(own.split(".")[0]).weight
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
+
+def is_quantized(module: nn.Module) -> bool:
+    """Whether a module is one that torch put in the place of another to quantize it."""
+    return type(module).__module__.startswith("torch.ao.")
+
+
+def quantized_words() -> UsageError:
+    """The error that a quantized word table cannot be used."""
+    return UsageError(
+        "quantized-words", "the word table was quantized, which is not supported",
+        hint="quantize the other layers only: quantize_dynamic(model, {torch.nn.Linear})",
+    )  # fmt: skip

@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...bundle.arrays import array_of
 from ...errors import InputError, UsageError, shown
 from ...words.vocabulary import Vocabulary
 from ...words.vocabulary_file import in_order
@@ -126,32 +127,6 @@ def _of_pair(vectors: Any, words: Any) -> MatrixSource:
     if vocab is not None:
         source.pad, source.unk = vocab.pad_token, vocab.unk_token
     return source
-
-
-def array_of(vectors: Any, label: str) -> NDArray[Any]:
-    """The array that an array, a tensor or an `nn.Embedding` is.
-
-    Raises:
-        UsageError: it is none of these.
-    """
-    import numpy as np
-
-    weight = getattr(vectors, "weight", vectors)
-    if hasattr(weight, "detach"):  # torch's, perhaps on another device, perhaps in a type that numpy does not have
-        weight = weight.detach().cpu()
-        weight = weight.float() if "bfloat16" in str(weight.dtype) else weight
-        weight = weight.numpy()
-    if isinstance(weight, Iterable) and not isinstance(weight, str | bytes | np.ndarray):
-        try:
-            weight = np.asarray(weight)
-        except ValueError as error:
-            raise InputError("shape-mismatch", "the vectors are no table", path=label, found=str(error)) from None
-    if not isinstance(weight, np.ndarray):
-        raise UsageError(
-            "source-type", "these are no vectors", expected="an array [V, D], a tensor or an nn.Embedding",
-            found=type(vectors).__name__,
-        )  # fmt: skip
-    return weight
 
 
 def check_table(shape: tuple[int, ...], dtype: np.dtype[Any], label: str) -> None:
