@@ -70,7 +70,7 @@ def _places() -> list[tuple[ModuleType, str]]:
         if "_kernel import" in path.read_text(encoding="utf-8") and root / "_kernel" / "reference" not in path.parents:
             dotted = ".".join(path.relative_to(root.parent).with_suffix("").parts).removesuffix(".__init__")
             module = importlib.import_module(dotted)
-            found += [(module, name) for name in names & vars(module).keys()]
+            found += [(module, name) for name in names if vars(module).get(name) is getattr(_kernel, name)]
     return found + [(_kernel, name) for name in names]
 
 

@@ -20,6 +20,7 @@ from ..errors import shown
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
 from ..words.vocabulary import Vocabulary
+from ..words.word_list import WordList
 from .result import Verification
 
 _FEW = 5  # words named of many
@@ -52,7 +53,7 @@ def check_rows(
             return
         origins = _Origins(opened, vocab)
         rules = Rules(str(recorded.options.get("duplicates", "first")), recorded.options.get("lowercase") is True)
-        selection = GivenOrder(vocab, [], rules=rules, extra_tokens=origins.elsewhere)
+        selection = GivenOrder(WordList(vocab, None), [], rules=rules, extra_tokens=origins.elsewhere)
         comparison = _Comparison(opened, selection, origins)
         reading.run(selection, comparison.take)
         comparison.conclude(reading.source.label, found)

@@ -48,10 +48,8 @@ def convert(
         raise UsageError("output-missing", "no output given", hint="use -o FOLDER or -o NAME.safetensors")
     for name, flag in (("pad", "no_pad"), ("unk", "no_unk")):
         refuse_both(name, flag)
-    if no_pad:
-        options["pad"] = None
-    if no_unk:
-        options["unk"] = None
+    for name, without in (("pad", no_pad), ("unk", no_unk)):
+        options[name] = None if without else ... if options[name] is None else options[name]
     with warnings_said():
         report = run(source, output, progress=not quiet, **options)
     if with_json:

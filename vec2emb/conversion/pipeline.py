@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from types import EllipsisType
 from typing import TYPE_CHECKING
 
 from ..bundle.model_layout import ModelPlan, ScaleLike
@@ -45,6 +46,7 @@ def convert(
     binary_dtype: str | None = None,
     byte_order: str | None = None,
     vocab: WordsLike | None = None,
+    fill_gaps: bool = False,
     corpus: CorpusLike | None = None,
     tokenizer: str = "whitespace",
     field: str | None = None,
@@ -58,8 +60,9 @@ def convert(
     bad_rows: str = "error",
     nonfinite: str = "error",
     unit_norm: bool = False,
-    pad: str | None = "<pad>",
-    unk: str | None = "<unk>",
+    pad: str | EllipsisType | None = ...,
+    zero_padding: bool = False,
+    unk: str | EllipsisType | None = ...,
     unk_init: str | None = None,
     specials: Iterable[SpecialLike] = (),
     specials_at: str = "start",
@@ -110,9 +113,11 @@ def convert(
         binary_dtype: of the values of Word2Vec binary: `float16`, `float32`, `float64`. Saying it switches off the
             check whether the values are plausible.
         byte_order: of the same: `little`, `big`; likewise.
-        vocab: words whose rows are the table's rows, line by line: a file (text, vocab.json or tokenizer.json), a list,
-            a mapping {token: id} or a `Vocabulary`. If it holds padding and unknown, every id stays; if it holds
-            neither, both go in front.
+        vocab: words whose rows are the table's rows: a text file or a list, or a vocabulary with ids: a mapping
+            {token: id}, vocab.json, tokenizer.json, a tokenizer of `transformers` or `tokenizers`, or a `Vocabulary`.
+            Ids always stay. Lines keep their numbers as ids if they hold padding and unknown, or [PAD] or [UNK]; if
+            they hold neither, padding and unknown go in front.
+        fill_gaps: give ids of `vocab` without a token a row: a placeholder token, `<no token 7>`, drawn as `normal`.
         corpus: instead of `vocab`, text whose tokens are the words, the most frequent first: files, folders, patterns,
             URLs, as `count_tokens` takes them, or the counts that it gives. Special tokens among them are left out.
         tokenizer, field: how the corpus is read, as in `count_tokens`.
@@ -130,8 +135,11 @@ def convert(
         bad_rows: raise an `error` at a faulty row, or `skip` and count it.
         nonfinite: raise an `error` at `nan` and `inf`, `keep` them, or write `zero`.
         unit_norm: scale the file's rows to length 1; rows of zeros stay.
-        pad: the padding token, whose row is zero; None for none.
-        unk: the unknown token; None for none.
+        pad: the padding token, whose row is zero; None for none. `...` takes the token that `vocab` or the source
+            names, or that has a usual name ([PAD], <pad>); else `<pad>`, but none if the ids of `vocab` stay. A token
+            that is not in such a vocabulary gets a row at the end. A folder of a static model keeps its padding row.
+        zero_padding: make the padding row zero also if such a folder has other values there.
+        unk: the unknown token; None for none, `...` as for `pad`, with the names [UNK] and <unk>.
         unk_init: how the unknown token's row is set: `zeros`, `mean`, `normal`, `uniform` or `token:WORD`. None takes
             the file's own vector of that token, or `mean` where it has none.
         specials: further special tokens, each `TOKEN`, `TOKEN=INIT` or a pair (token, init). Without an INIT a token

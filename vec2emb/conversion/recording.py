@@ -41,6 +41,7 @@ READING = {
 TABLE = {
     "pad": "pad",
     "unk": "unk",
+    "zero_padding": "zero_padding",
     "unk_init": "unk_init",
     "specials_at": "specials_at",
     "case_fallback": "case_fallback",

@@ -157,7 +157,7 @@ def _settle(opened: Pass, plan: Plan, missing: str) -> None:
     """Let the plan follow what the source says of itself."""
     opened.check_missing(missing)
     if opened.matrix is not None:
-        plan.adopt(opened.matrix.pad, opened.matrix.unk)
+        plan.adopt(opened.matrix.pad, opened.matrix.unk, opened.matrix.keeps_padding)
 
 
 def _left_behind(opened: Pass) -> Vec2embWarning | None:

@@ -9,21 +9,37 @@ from .._kernel.codes import State
 from ..errors import VocabularyError, shown
 from ..words.special_tokens import Special
 from ..words.vocabulary import Vocabulary, other_forms
+from ..words.word_list import WordList
 from .selection import Rules, Selection
 
 
 class Arrangement:
     """Where special tokens stand in a vocabulary that is given.
 
-    If the vocabulary holds padding and unknown, its lines keep their numbers as ids. If it holds neither, both go in
-    front (or to the end). If it holds one of two, nobody can say what is meant.
+    The ids of a vocabulary with ids stay, and new special tokens go to the end. If lines hold padding and unknown, they
+    keep their numbers as ids. If they hold neither, both go in front (or to the end). If they hold one of the two, it
+    is undecided which is meant.
 
     Attributes:
         front, end: special tokens that get rows in front of the words, or behind them.
         shift: what to add to a line, counted from 0, to get its row.
     """
 
-    def __init__(self, vocab: Vocabulary, specials: Sequence[Special], specials_at: str, label: str | None) -> None:
+    def __init__(self, words: WordList, specials: Sequence[Special], specials_at: str) -> None:
+        vocab = words.vocab
+        new = [special for special in specials if special.token not in vocab.tokens]
+        if words.has_ids:
+            specials_at = "end"
+        else:
+            self._check_lines(words, specials, new, specials_at)
+        self.front = new if specials_at == "start" else []
+        self.end = new if specials_at == "end" else []
+        self.shift = len(self.front)
+
+    @staticmethod
+    def _check_lines(words: WordList, specials: Sequence[Special], new: Sequence[Special], specials_at: str) -> None:
+        """Refuse lines of which it is undecided whether their numbers are ids."""
+        vocab = words.vocab
         main = [special for special in specials if special.role != "special"]
         held = [special for special in main if special.token in vocab.tokens]
         if held and len(held) < len(main):
@@ -31,22 +47,18 @@ class Arrangement:
             raise VocabularyError(
                 "special-missing",
                 f"the vocabulary holds {shown(held[0].token)}, but not {shown(lacking.token)}",
-                path=label,
+                path=words.label,
                 expected="both the padding and the unknown token, or neither",
                 hint="name the one that it has with --pad TOKEN or --unk TOKEN, leave one out with --no-pad or "
                 "--no-unk, or add it to the file",
             )
-        new = [special for special in specials if special.token not in vocab.tokens]
         if new and specials_at == "start" and (held or not main):
             raise VocabularyError(
                 "special-missing",
                 f"the vocabulary does not hold the special token {shown(new[0].token)}, and its ids are to stay",
-                path=label,
+                path=words.label,
                 hint="add the token to the file, or put it behind the words with --specials-at end",
             )
-        self.front = new if specials_at == "start" else []
-        self.end = new if specials_at == "end" else []
-        self.shift = len(self.front)
 
     def tokens(self, vocab: Vocabulary) -> bytes:
         """All tokens of the table, each followed by LF."""
@@ -61,17 +73,17 @@ class GivenOrder(Selection):
 
     def __init__(
         self,
-        vocab: Vocabulary,
+        words: WordList,
         specials: list[Special],
         specials_at: str = "start",
         rules: Rules | None = None,
         *,
         extra_tokens: Sequence[bytes] = (),
-        label: str | None = None,
     ) -> None:
         super().__init__([], specials_at, rules)
         self.specials = specials
-        self.arrangement = Arrangement(vocab, specials, specials_at, label)
+        vocab = words.vocab
+        self.arrangement = Arrangement(words, specials, specials_at)
         blob = self.arrangement.tokens(vocab)
         self._rows = len(vocab) + len(self.arrangement.front) + len(self.arrangement.end)
         self.index = TokenIndex.over(blob + b"".join(token + b"\n" for token in extra_tokens))

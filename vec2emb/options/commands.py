@@ -68,8 +68,10 @@ EXTEND = (
     words.VOCAB.but(help="The new words: a text file, vocab.json or tokenizer.json. Words of BUNDLE keep their rows."),
     words.SPECIAL.but(heading=words.WORDS, help="A new special token; may be repeated. INIT is zeros, mean, normal, "
                       "uniform or token:WORD.  [default INIT: normal]"),
-    words.PAD.but(heading=words.WORDS, default=None, help="A padding token, for a bundle that has none."),
-    words.UNK.but(heading=words.WORDS, default=None, help="An unknown token, for a bundle that has none."),
+    words.PAD.but(heading=words.WORDS, type=TOKEN | NONE, default=None, usual=None,
+                  help="A padding token, for a bundle that has none."),
+    words.UNK.but(heading=words.WORDS, type=TOKEN | NONE, default=None, usual=None,
+                  help="An unknown token, for a bundle that has none."),
     words.UNK_INIT.but(heading=words.WORDS, help="Row of the unknown token.", usual="mean"),
     words.NEW_WORDS_MISSING,
     words.SEED.but(heading=words.WORDS),

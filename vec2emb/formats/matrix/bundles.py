@@ -34,6 +34,7 @@ class BundleSource(MatrixSource):
         super().__init__(path, name, "bundle", rows, dim, tensor.stop - tensor.start, "of the bundle")
         self.value_bytes = 2 if tensor.dtype == "F16" else 4
         self.pad, self.unk = self._vocab.pad_token, self._vocab.unk_token
+        self.keeps_padding = not self._bundle.manifest.provenance.zeroes_padding
         recorded = manifest.source
         if recorded is not None:
             self.license, self.url = recorded.license, recorded.url
