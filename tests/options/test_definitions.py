@@ -16,10 +16,11 @@ from helpers import ROOT, run
 
 import vec2emb
 from vec2emb.cli import group
+from vec2emb.conversion.recording import READING, TABLE
 from vec2emb.errors import UsageError
 from vec2emb.options import commands
 from vec2emb.options.commands import FUNCTIONS
-from vec2emb.options.convert import CONVERT
+from vec2emb.options.conversion import CONVERT
 from vec2emb.options.definition import REQUIRED, Option, check
 
 COMMANDS: dict[str, tuple[Option, ...]] = {
@@ -137,10 +138,13 @@ def test_options_have_help_and_a_code_where_they_have_values_to_refuse() -> None
 
 
 def test_what_is_recorded_is_what_the_definitions_say(tmp_path: Path) -> None:
+    """The names of the record are its own; the arguments that they stand for are those that the definitions mark."""
     (tmp_path / "v.txt").write_bytes(b"a 1 2\nb 3 4\n")
     vec2emb.convert(tmp_path / "v.txt", tmp_path / "bundle")
-    recorded = json.loads((tmp_path / "bundle" / "vec2emb.json").read_text("utf-8"))["options"]
-    assert sorted(recorded) == sorted(one.name for one in CONVERT if one.recorded)
+    replay = json.loads((tmp_path / "bundle" / "vec2emb.json").read_text("utf-8"))["replay"]
+    assert set(replay["options"]) == {*READING, *TABLE}
+    arguments = {*READING.values(), *TABLE.values(), "specials", "vocab", "only"}
+    assert arguments == {one.name for one in CONVERT if one.recorded}
 
 
 def test_no_class_of_options_is_built_from_a_list_of_values() -> None:

@@ -157,11 +157,11 @@ class PositionRecord(NamedTuple):
         """The record of a settled plan."""
         if plan.offset is None or plan.trains is None:
             raise AssertionError("a plan that is not settled")
-        return cls(keys, plan.kind, plan.num, plan.offset, plan.padding_idx, plan.trains, *plan[5:])
+        return cls(keys=keys, **plan._asdict())
 
     def plan(self) -> PositionPlan:
         """The plan that makes this table."""
-        return PositionPlan(*self[1:])
+        return PositionPlan(**{name: getattr(self, name) for name in PositionPlan._fields})
 
     def to_dict(self) -> dict[str, Any]:
         """The options of its kind, and the keys."""

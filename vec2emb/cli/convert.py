@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..errors import UsageError
-from ..options.convert import CONVERT
+from ..options.conversion import CONVERT
 from .options import HeadedCommand, options_of, refuse_both
 from .output import emit, tell, warnings_said
 

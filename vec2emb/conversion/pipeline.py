@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
 from ..io.urls import without_secrets
-from ..options.convert import CONVERT
+from ..options.conversion import CONVERT
 from ..options.definition import check
 from ..options.sizes import parse_size
 from ..positions.plan import PositionPlan

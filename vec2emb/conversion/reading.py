@@ -12,7 +12,7 @@ from ..bundle.table import Table
 from ..errors import UsageError, Vec2embError
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
-from ..options.convert import ITER_VECTORS, READ_VECTORS
+from ..options.conversion import ITER_VECTORS, READ_VECTORS
 from ..options.definition import check
 from ..words.vocabulary import Vocabulary
 from .parsed_rows import Collector, ParsedRows

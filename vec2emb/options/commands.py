@@ -1,4 +1,4 @@
-"""The options of every public function and every command, in the order of signatures; for `convert` see `convert.py`.
+"""The options of every public function and every command, in the order of signatures; `convert` has `conversion.py`.
 
 What a command line cannot say is `only="python"`, what a function has no argument for is `only="cli"`. Arguments
 without a dash (SOURCE, BUNDLE) are declared by the commands themselves.
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from ..positions.key_styles import MAX_ROWS
 from . import model, output, positions, reading, words
 from .choices import EXPORTS
-from .convert import CONVERT, ITER_VECTORS, READ_VECTORS
+from .conversion import CONVERT, ITER_VECTORS, READ_VECTORS
 from .definition import BOOL, MANY, MAPPING, NONE, NUMBER, PATH, REQUIRED, TEXT, TOKEN, Option, checked_within, whole
 from .output import BUNDLE, IF_BUNDLE_EXISTS, IF_FILE_EXISTS, JSON, OUT, PROGRESS, QUIET, RUNNING, STRICT, THREADS
 from .reading import SOURCE, without
