@@ -65,8 +65,13 @@ def summary(report: Any) -> str:
     if report.id_shift is not None:
         lines.append(f"  ids: your line{f' + {report.id_shift}' if report.id_shift else ''} (lines counted from 0)")
     for count, noun, what in (
-        (report.missing, "word", f"of the vocabulary not in the file, set by {report.missing_init}"),
-        (report.absent, "word", "to keep not in the file"),
+        (
+            report.missing,
+            "word",
+            f"of the vocabulary not in the file, set by {report.missing_init}"
+            f"{_few(report.first_missing, report.missing)}",
+        ),
+        (report.absent, "word", f"to keep not in the file{_few(report.first_absent, report.absent)}"),
         (report.fallbacks, "word", "with the row of another spelling"),
         (report.merged, "row", "made one with another by lower-casing"),
         (report.nonfinite, "row", "with nan or inf"),
@@ -84,6 +89,13 @@ def summary(report: Any) -> str:
     from ..errors import printable
 
     return printable("\n".join(lines))
+
+
+def _few(names: list[str], count: int) -> str:
+    """The first few of many words, after a colon."""
+    from ..errors import shown
+
+    return f": {', '.join(map(shown, names[:5]))}{', ..' if count > 5 else ''}"
 
 
 def norms(report: Any) -> list[str]:

@@ -168,12 +168,13 @@ def convert(
         source_url: where the file came from, recorded.
         if_exists: what to do about a bundle that stands there: `error`, `replace` it, or `keep` it if this
             conversion gives the same, else raise.
-        expect: what must come out, or nothing is written: `rows`, `dim`, and `sha256` of model.safetensors (of
-            shards, what `sha256sum shard-* | sha256sum` prints), as a mapping or as `rows=N,dim=N,sha256=H`.
+        expect: what must come out, or nothing is written: `rows`, `dim`, `sha256` of model.safetensors (of shards, what
+            `sha256sum shard-* | sha256sum` prints), and at most so many words that the source lacks: `missing` of
+            `vocab` or `corpus`, `absent` of `only`. A mapping, or `rows=N,dim=N,sha256=H,missing<=N,absent<=N`.
         row_report: a file for JSON lines, one for each row that is not simply the file's own; an earlier row report
             is replaced, any other file is kept.
         dry_run: read and select, write nothing; numbers are not checked.
-        strict: make every warning an error.
+        strict: make warnings errors, except those of absent words, which `expect` bounds.
         threads: how many workers; as many as there are cores by default. The result is the same.
         progress: True for the usual display, or a function of (bytes done, bytes in all or None).
 
