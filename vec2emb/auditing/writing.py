@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from ..errors import OutputError
 from ..io.atomic import replaced_file
+from ..io.filesystem import writing
 from ..io.urls import local_only
 from .outcome import Audit
 from .results import Source
+
+_PASSED = b"vec2emb audit: all gates passed\n"
 
 
 def write_page(audit: Audit, path: str | os.PathLike[str], *, command: str | None = None) -> None:
@@ -42,6 +46,42 @@ def write_words(audit: Audit, path: str | os.PathLike[str]) -> None:
         front = f"{_cell(source.name)}\t" if several else ""
         lines += [front + line for line in _misses(source)]
     _write(os.fspath(path), "".join(lines))
+
+
+def remove_passed(path: str | os.PathLike[str]) -> None:
+    """Remove the file that an earlier audit left when its gates passed; anything else is kept.
+
+    Raises:
+        OutputError: something else is there, or it cannot be removed.
+    """
+    label = os.fspath(path)
+    local_only(label, "a file of an audit")
+    if not os.path.lexists(label):
+        return
+    with writing(label):
+        is_ours = os.path.isfile(label)
+        if is_ours:
+            with open(label, "rb") as file:
+                is_ours = file.read(len(_PASSED)) in (b"", _PASSED)
+        if is_ours:
+            os.remove(label)
+    if not is_ours:
+        raise OutputError(
+            "target-not-passed", "the file was not written by --passed, and is kept", path=label,
+            hint="choose another name for --passed",
+        )  # fmt: skip
+
+
+def write_passed(audit: Audit, path: str | os.PathLike[str]) -> None:
+    """Write the file that says that all gates passed: a line for each gate and source, without measured values.
+
+    So the content changes only with the gates, for tools that compare content.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    lines = [f"{gate.kind} {gate.path}={gate.bound:g} {_cell(gate.source)}\n" for gate in audit.gates]
+    _write(os.fspath(path), _PASSED.decode() + "".join(lines))
 
 
 def _misses(source: Source) -> Iterator[str]:

@@ -35,6 +35,7 @@ def audit(
     sources: tuple[str, ...],
     html: str | None,
     missing_words: str | None,
+    passed: str | None,
     with_json: bool,
     quiet: bool,
     **options: Any,
@@ -42,13 +43,18 @@ def audit(
     """Say what is in each SOURCE, a file of vectors or a bundle, and what of a corpus it covers.
 
     Faulty rows are counted, not refused. Files that --html and --missing-words name are replaced. A gate that is
-    missed ends with exit code 3.
+    missed ends with exit code 3. --passed FILE is there only after a run in which all gates passed: it is what a build
+    tool can wait for.
     """
     from ..auditing.auditor import audit as run
-    from ..auditing.writing import write_page, write_words
+    from ..auditing.writing import remove_passed, write_page, write_passed, write_words
 
     if missing_words is not None and options["corpus"] is None and options["counts"] is None:
         raise UsageError("missing-words-alone", "no word can be missing", hint="add --corpus FILES or --counts FILE")
+    if passed is not None:
+        if not options["min"] and not options["max"]:
+            raise UsageError("passed-alone", "there are no gates to pass", hint="add --min or --max")
+        remove_passed(passed)
     with warnings_said():
         found = run(*sources, progress=not quiet, **options)
     if missing_words is not None:
@@ -62,6 +68,8 @@ def audit(
     for gate in found.gates:
         if not gate.ok:
             say(f"missed: {gate}")
+    if passed is not None and found.ok:
+        write_passed(found, passed)
     return 0 if found.ok else 3
 
 

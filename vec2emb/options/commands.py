@@ -186,6 +186,8 @@ AUDIT = (
     reading.ENCODING_ERROR.but(help="What to do if a token of SOURCE or of the corpus cannot be decoded."),
     Option("html", TEXT, "Write an HTML page that needs no other file.", None, heading=output.OUTPUT, metavar="FILE",
            only="cli"),
+    Option("passed", TEXT, "Write FILE if all gates pass; it is removed first.", None, heading=_GATES, metavar="FILE",
+           only="cli"),
     Option("missing_words", TEXT, "Write all missing words: token, count, best remedy (TSV).", None,
            heading=output.OUTPUT, metavar="FILE", only="cli"),
     *RUNNING,
