@@ -19,6 +19,7 @@ from ..conversion.vocabulary_order import GivenOrder
 from ..errors import shown
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
+from ..words.pieces import speller
 from ..words.vocabulary import Vocabulary
 from ..words.word_list import WordList
 from .result import Verification
@@ -84,6 +85,9 @@ class _Origins:
                 self.made.add(special.id)
         self.absent = set(provenance.generated_rows().rows()) - self.added
         self.made |= self.absent | self.added
+        replay = opened.manifest.replay
+        style = "none" if replay is None else str(replay.options.get("pieces", "none"))
+        self.spellings = speller(style, False)  # a piece from the inside of a word is none of its own spellings
         self.fallbacks = list(provenance.borrowed_rows().rows())
         for row, spelling in provenance.spellings.pairs():
             self._take(row, spelling)
@@ -141,7 +145,10 @@ class _Comparison:
         different += [row for row, verdict in self._taken.items() if verdict == _OTHER]
         lacking = [row for row, verdict in enumerate(self._seen) if not verdict and row not in others]
         lacking += sorted(origins.taken - self._taken.keys())
-        present = [row for row in (*sorted(origins.absent), *origins.fallbacks) if self._seen[row]]
+        present = [
+            row for row in (*sorted(origins.absent), *origins.fallbacks)
+            if self._seen[row] and (token := self._index.token(row).decode()) in origins.spellings(token)
+        ]  # fmt: skip
         compared = self._rows - len(origins.made)
         self._check(f"{compared:,} rows are what their words have in {label}", different, "different", found)
         self._check(f"no row is of a word that {label} lacks", lacking, "not there", found)

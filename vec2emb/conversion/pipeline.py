@@ -53,6 +53,7 @@ def convert(
     min_count: int = 1,
     max_size: int | None = None,
     missing: str = "normal",
+    pieces: str = "none",
     only: WordsLike | None = None,
     case_fallback: bool = False,
     lowercase: bool = False,
@@ -125,6 +126,9 @@ def convert(
         max_size: of the corpus, keep at most so many tokens.
         missing: the row of a word of `vocab` that the file lacks: `normal`, `mean`, `zeros`, `uniform`, or `error`; of
             a fastText model, `subword` composes it of its character n-grams.
+        pieces: style of the subword tokens of `vocab`: `wordpiece` (`##ing`), `metaspace` (`▁the`), `byte-level`
+            (`Ġthe`) or `none`. A token that stands for a word takes the row of that word; pieces from inside a word are
+            set as `missing` says, and `subword` composes them without their mark.
         only: words to keep, in the order of the file; the others are left out.
         case_fallback: a word of `vocab` or `only` that the file lacks takes the row of its lower-case, capitalised or
             upper-case spelling.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._kernel import TokenIndex
 from ..errors import UsageError, VocabularyError, shown
 from ..options.definition import pick
+from ..words.pieces import is_marked
 from ..words.special_tokens import Special, SpecialLike, arrange
 from ..words.word_list import WordList, WordsLike, read_words
 from .selection import Rules, Selection
@@ -29,6 +30,7 @@ class WordOptions(NamedTuple):
     vocab: WordsLike | None = None
     fill_gaps: bool = False
     only: WordsLike | None = None
+    pieces: str = "none"
     case_fallback: bool = False
     lowercase: bool = False
     duplicates: str = "first"
@@ -62,9 +64,17 @@ class Plan:
             )
         if options.case_fallback and options.lowercase:
             raise UsageError("two-case-policies", "--case-fallback and --lowercase exclude each other")
+        if options.pieces != "none" and (vocab is None or options.lowercase):
+            raise UsageError(
+                "pieces-alone", "pieces are tokens of a vocabulary, looked up as they are",
+                found=f"pieces={options.pieces}",
+                hint="add --vocab FILE, and use --case-fallback in the place of --lowercase",
+            )  # fmt: skip
         self.rules = Rules(options.duplicates, options.lowercase, note_events)
         self.words = None if vocab is None else read_words(vocab, options.fill_gaps)
         self.only = None if only is None else read_words(only)
+        if self.words is not None and options.pieces != "none":
+            _refuse_unmarked(self.words, options.pieces)
         if options.fill_gaps and (self.words is None or not self.words.has_ids):
             raise UsageError(
                 "gaps-without-ids", "only a vocabulary with ids can have gaps between them",
@@ -79,6 +89,7 @@ class Plan:
         if options.lowercase:
             _refuse_capitals(self.words or self.only, {special.token for special in self.specials})
         self._case_fallback = options.case_fallback
+        self._pieces = options.pieces
         self._at = options.specials_at
         self._recorded = {"pad": pad, "unk": unk, "unk_init": options.unk_init}
         self._zero_padding = options.zero_padding
@@ -108,11 +119,12 @@ class Plan:
             return Selection(self.specials, self._at, self.rules, expected=expected)
         from .vocabulary_order import Arrangement, Fallback, GivenOrder  # late: most conversions have no list of words
 
-        if self._case_fallback:
+        if self._case_fallback or self._pieces != "none":
             arrangement = Arrangement(words, self.specials, self._at) if self.words else None
             return Fallback(
-                words.vocab, self.specials, self._at, self.rules, extra_tokens=extra_tokens, arrangement=arrangement
-            )
+                words.vocab, self.specials, self._at, self.rules, extra_tokens=extra_tokens, arrangement=arrangement,
+                pieces=self._pieces, case_fallback=self._case_fallback,
+            )  # fmt: skip
         if self.words is not None:
             return GivenOrder(words, self.specials, self._at, self.rules, extra_tokens=extra_tokens)
         extra = b"".join(token + b"\n" for token in [*(s.token.encode() for s in self._not_in(words)), *extra_tokens])
@@ -139,6 +151,7 @@ class Plan:
             **self._recorded,
             "zero_padding": self._zero_padding,
             "specials_at": self._at,
+            "pieces": self._pieces,
             "case_fallback": self._case_fallback,
             "lowercase": self.rules.lowercase,
             "duplicates": self.rules.duplicates,
@@ -149,6 +162,15 @@ def check_missing(missing: str, given: bool) -> None:
     """Refuse a policy for missing words that has nothing to do."""
     if missing != "normal" and not given:
         raise UsageError("missing-alone", "only words of a vocabulary can be missing", hint="add --vocab FILE")
+
+
+def _refuse_unmarked(words: WordList, style: str) -> None:
+    """Refuse a vocabulary in which no token has the mark of a style: it is of another one."""
+    if not any(is_marked(token, style) for token in words.vocab):
+        raise VocabularyError(
+            "pieces-unmarked", f"no token of the vocabulary has the mark of {style} pieces", path=words.label,
+            hint="choose the style of the tokenizer: wordpiece (##ing), metaspace (▁the) or byte-level (Ġthe)",
+        )  # fmt: skip
 
 
 def _refuse_capitals(words: WordList | None, specials: set[str]) -> None:

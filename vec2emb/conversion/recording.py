@@ -44,6 +44,7 @@ TABLE = {
     "zero_padding": "zero_padding",
     "unk_init": "unk_init",
     "specials_at": "specials_at",
+    "pieces": "pieces",
     "case_fallback": "case_fallback",
     "lowercase": "lowercase",
     "duplicates": "duplicates",

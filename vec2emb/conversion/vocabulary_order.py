@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from .._kernel import Block, TokenIndex
 from .._kernel.codes import State
 from ..errors import VocabularyError, shown
+from ..words.pieces import speller, text_of
 from ..words.special_tokens import Special
-from ..words.vocabulary import Vocabulary, other_forms
+from ..words.vocabulary import Vocabulary
 from ..words.word_list import WordList
 from .selection import Rules, Selection
 
@@ -129,6 +130,8 @@ class Fallback(Selection):
 
     Args:
         words: the words, in order.
+        pieces: the style of subword tokens, which take the rows of the words they stand for; or `none`.
+        case_fallback: whether words take the rows of other cases.
         arrangement: where the special tokens stand, if the rows are to follow the words; None keeps the words that have
             a row, in the order in which the file has it.
 
@@ -148,9 +151,13 @@ class Fallback(Selection):
         *,
         extra_tokens: Sequence[bytes] = (),
         arrangement: Arrangement | None = None,
+        pieces: str = "none",
+        case_fallback: bool = True,
     ) -> None:
         super().__init__(specials, specials_at, rules, extra_tokens=extra_tokens)
-        self.lookup = "case-fallback"
+        self.lookup = "case-fallback" if case_fallback else "exact"
+        self._pieces = pieces
+        self._spellings = speller(pieces, case_fallback)
         self.arrangement = arrangement
         self._words = words
         self._names: list[bytes] = []
@@ -158,7 +165,7 @@ class Fallback(Selection):
         self._order: dict[int, int] = {}  # ids that the file has, in its order
         self._absent: list[bytes] = []
         for word in words:
-            for spelling in spellings(word):
+            for spelling in self._spellings(word):
                 self.index.add(spelling.encode())
 
     def __len__(self) -> int:
@@ -203,7 +210,7 @@ class Fallback(Selection):
             self.sources.append(source)
 
     def _choose(self, word: str) -> int:
-        ids = (self.index.get(spelling.encode()) for spelling in spellings(word))
+        ids = (self.index.get(spelling.encode()) for spelling in self._spellings(word))
         return next((id for id in ids if self.index.met(id)), -1)
 
     def vocabulary(self) -> Iterator[bytes]:
@@ -215,6 +222,10 @@ class Fallback(Selection):
 
     def names(self, rows: Sequence[int]) -> list[str]:
         return [self._names[row].decode() for row in rows]
+
+    def texts(self, rows: Sequence[int]) -> list[str]:
+        names = self.names(rows)
+        return names if self._pieces == "none" else [text_of(name, self._pieces) for name in names]
 
     @property
     def absent(self) -> list[bytes]:
@@ -232,11 +243,6 @@ class Fallback(Selection):
         self.index.find_rows(block.buffer, rows)
         for row in rows.rows_in_state(State.NEW):
             self._order[rows.id_of(row)] = len(self._order)
-
-
-def spellings(word: str) -> list[str]:
-    """The spellings under which a word may be found, the best first, none twice."""
-    return list(dict.fromkeys([word, *(form(word) for form in other_forms("case-fallback"))]))
 
 
 def ranges_without(rows: Sequence[int], count: int) -> Iterator[tuple[int, int]]:

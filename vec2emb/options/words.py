@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .choices import ENCODING_ERRORS, ENGINES, MISSING, NEW_MISSING, SPECIALS_AT
+from .choices import ENCODING_ERRORS, ENGINES, MISSING, NEW_MISSING, PIECES, SPECIALS_AT
 from .definition import BOOL, COUNTS, MANY, NONE, PATH, REQUIRED, TEXT, TOKEN, Option, checked_within, whole
 from .definition import TOKENIZER_OBJECT as TOKENIZERS
 from .definition import USUAL as USUAL_TOKEN
@@ -33,6 +33,12 @@ MISSING_WORDS = Option(
 NEW_WORDS_MISSING = MISSING_WORDS.but(
     type=TEXT | NONE, help="Row of a word that SOURCE lacks; required without SOURCE.", default=None,
     choices=NEW_MISSING, usual="normal",
+)  # fmt: skip
+SUBWORD_PIECES = Option(
+    "pieces", TEXT,
+    "Style of the subword tokens of --vocab: wordpiece (##ing), metaspace (▁the) or byte-level (Ġthe). A token that "
+    "stands for a word takes its row; --missing is for the others.",
+    "none", PIECES, "pieces", WORDS, recorded=True,
 )  # fmt: skip
 CASE_FALLBACK = Option(
     "case_fallback", BOOL,
@@ -127,5 +133,15 @@ SEED = Option(
 )
 
 COUNTING = (TOKENIZER, FIELD, MIN_COUNT, MAX_SIZE)
-WORD_OPTIONS = (VOCAB, FILL_GAPS, CORPUS_WORDS, *COUNTING, MISSING_WORDS, ONLY, CASE_FALLBACK, LOWERCASE)
+WORD_OPTIONS = (
+    VOCAB,
+    FILL_GAPS,
+    CORPUS_WORDS,
+    *COUNTING,
+    MISSING_WORDS,
+    SUBWORD_PIECES,
+    ONLY,
+    CASE_FALLBACK,
+    LOWERCASE,
+)
 SPECIAL_OPTIONS = (PAD, NO_PAD, ZERO_PADDING, UNK, NO_UNK, UNK_INIT, SPECIAL, SPECIALS_PLACE, SEED)
