@@ -62,7 +62,8 @@ def summary(report: Any) -> str:
     """The result in a few lines, the last of them Python that loads it."""
     lines = [_headline(report), _origin(report)]
     lines += [f"  row {s.id}: {s.token} ({s.role}, {s.init})" for s in report.specials]
-    if report.id_shift is not None:
+    vocab = report.manifest.replay.vocab
+    if report.id_shift is not None and vocab.corpus is None:  # words of a corpus have no lines
         lines.append(f"  ids: your line{f' + {report.id_shift}' if report.id_shift else ''} (lines counted from 0)")
     for count, noun, what in (
         (
@@ -78,7 +79,10 @@ def summary(report: Any) -> str:
     ):
         if count:
             lines.append(f"  {count:,} {noun}{'' if count == 1 else 's'} {what}")
-    if report.all_lowercase:
+    if vocab is not None:
+        absent = [name for name, row in (("padding", report.padding_idx), ("unknown", report.unk_idx)) if row is None]
+        lines += [f"  no {name} token: the vocabulary has none" for name in absent]
+    if report.all_lowercase and report.manifest.lookup == "exact":
         lines.append("  all tokens are lower-case: lower-case your text, too, or encode(tokens, lookup='lower')")
     lines += norms(report)
     lines.append(_training(report))
