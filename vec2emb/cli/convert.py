@@ -48,10 +48,8 @@ def convert(
         raise UsageError("output-missing", "no output given", hint="use -o FOLDER or -o NAME.safetensors")
     for name, flag in (("pad", "no_pad"), ("unk", "no_unk")):
         refuse_both(name, flag)
-    if no_pad:
-        options["pad"] = None
-    if no_unk:
-        options["unk"] = None
+    for name, without in (("pad", no_pad), ("unk", no_unk)):
+        options[name] = None if without else ... if options[name] is None else options[name]
     with warnings_said():
         report = run(source, output, progress=not quiet, **options)
     if with_json:
@@ -64,18 +62,27 @@ def summary(report: Any) -> str:
     """The result in a few lines, the last of them Python that loads it."""
     lines = [_headline(report), _origin(report)]
     lines += [f"  row {s.id}: {s.token} ({s.role}, {s.init})" for s in report.specials]
-    if report.id_shift is not None:
+    vocab = report.manifest.replay.vocab
+    if report.id_shift is not None and vocab.corpus is None:  # words of a corpus have no lines
         lines.append(f"  ids: your line{f' + {report.id_shift}' if report.id_shift else ''} (lines counted from 0)")
     for count, noun, what in (
-        (report.missing, "word", f"of the vocabulary not in the file, set by {report.missing_init}"),
-        (report.absent, "word", "to keep not in the file"),
+        (
+            report.missing,
+            "word",
+            f"of the vocabulary not in the file, set by {report.missing_init}"
+            f"{_few(report.first_missing, report.missing)}",
+        ),
+        (report.absent, "word", f"to keep not in the file{_few(report.first_absent, report.absent)}"),
         (report.fallbacks, "word", "with the row of another spelling"),
         (report.merged, "row", "made one with another by lower-casing"),
         (report.nonfinite, "row", "with nan or inf"),
     ):
         if count:
             lines.append(f"  {count:,} {noun}{'' if count == 1 else 's'} {what}")
-    if report.all_lowercase:
+    if vocab is not None:
+        absent = [name for name, row in (("padding", report.padding_idx), ("unknown", report.unk_idx)) if row is None]
+        lines += [f"  no {name} token: the vocabulary has none" for name in absent]
+    if report.all_lowercase and report.manifest.lookup == "exact":
         lines.append("  all tokens are lower-case: lower-case your text, too, or encode(tokens, lookup='lower')")
     lines += norms(report)
     lines.append(_training(report))
@@ -86,6 +93,13 @@ def summary(report: Any) -> str:
     from ..errors import printable
 
     return printable("\n".join(lines))
+
+
+def _few(names: list[str], count: int) -> str:
+    """The first few of many words, after a colon."""
+    from ..errors import shown
+
+    return f": {', '.join(map(shown, names[:5]))}{', ..' if count > 5 else ''}"
 
 
 def norms(report: Any) -> list[str]:

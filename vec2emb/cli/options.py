@@ -86,8 +86,8 @@ def _decorator(option: Option, **more: Any) -> Callable[[F], F]:
         "required": option.default is REQUIRED,
     }  # fmt: skip
     if option.default is not REQUIRED:
-        settings["default"] = option.default
-        settings["show_default"] = option.default not in (None, False, ())
+        settings["default"] = None if option.default is ... else option.default
+        settings["show_default"] = option.default not in (None, False, (), ...)
     if option.repeated:
         settings["callback"] = lambda context, parameter, value: value or option.default
     if option.type.parse == "flag":

@@ -35,6 +35,7 @@ class BundleSource(MatrixSource):
         self.value_bytes = 2 if tensor.dtype == "F16" else 4
         self.pad, self.unk = self._vocab.pad_token, self._vocab.unk_token
         self.manifest, self.vocab = manifest, self._vocab
+        self.keeps_padding = not manifest.provenance.zeroes_padding
         recorded = manifest.source
         if recorded is not None:
             self.license, self.url = recorded.license, recorded.url

@@ -96,7 +96,8 @@ class FolderSource(MatrixSource):
             raise FormatError("folder-table", "the mapping names rows that are not there", path=parts.model,
                               expected=f"0 .. {tensor.shape[0] - 1}")  # fmt: skip
         self.value_bytes = {"F16": 2, "F64": 8}.get(tensor.dtype, 4) if weights is None else 8
-        self.pad, self.unk = words.pad, words.unk
+        self.pad, self.unk = words.own_specials() if words.has_ids else (words.pad, words.unk)
+        self.keeps_padding = True
         self.facts = {"tensor": key, "dtype": tensor.dtype}
         self._lines = Lines(pieces_of(words.vocab.blob), parts.words)
 

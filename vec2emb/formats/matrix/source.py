@@ -35,6 +35,7 @@ class MatrixSource:
         facts: what else is known of it, by name.
         pad, unk: the padding and unknown token that the source itself names, or None.
         pad_is_zero: whether the padding row is known to be zero, as it will be.
+        keeps_padding: whether the padding row is part of a model, whatever is in it.
         license, url: where it is recorded, of the vectors.
         manifest, vocab: of a bundle, what it records, and its tokens.
         notes: what it records and what does not come along, in words.
@@ -57,6 +58,7 @@ class MatrixSource:
     word_bytes = 16
     value_bytes = 4
     pad_is_zero = False
+    keeps_padding = False
     identity: Identity | None = None
 
     def __init__(self, label: str, name: str, format: str, rows: int, dim: int, size: int, dim_from: str) -> None:
@@ -118,7 +120,11 @@ class MatrixSource:
 
     def own_specials(self) -> list[str]:
         """The special tokens of which nothing has to be said if the source has them: they are its own."""
-        return [token for token in (self.pad if self.pad_is_zero else None, self.unk) if token is not None]
+        return [
+            token
+            for token in (self.pad if self.pad_is_zero or self.keeps_padding else None, self.unk)
+            if token is not None
+        ]
 
     def detected(self) -> Detected:
         """What a pass is told of it."""
