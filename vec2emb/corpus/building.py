@@ -10,6 +10,7 @@ from ..errors import OutputError, printable
 from ..io.urls import local_only
 from ..options.commands import BUILD_VOCAB
 from ..options.definition import check
+from ..typed import JsonReport
 from ..words.vocabulary_file import write
 from .counting import count_tokens
 from .inputs import PathsLike
@@ -39,7 +40,7 @@ class VocabReport(NamedTuple):
     counts_path: str | None
     seconds: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonReport:
         """What `--json` prints."""
         return self._asdict()
 

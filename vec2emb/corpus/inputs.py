@@ -5,11 +5,19 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import InputError, UsageError
 from ..io.compression import HEAD, codec_of
 from ..io.urls import is_url, label_of, name_of, plain
+
+if TYPE_CHECKING:
+    from io import FileIO
+    from typing import IO
+
+    from ..io.remote.files import RemoteFile
+
+    OpenFile = IO[bytes] | FileIO | RemoteFile  # of bytes, that can be jumped in
 
 PathsLike = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -112,11 +120,11 @@ def _input(path: str) -> Input:
 
 def _remote(url: str) -> Iterator[Input]:
     """The files of a URL. One of a web server is a file, unless it ends with `/` or its path holds `*`."""
-    from ..io.remote import listed
+    from ..io.remote import listed, open_remote
 
     listing = listed(url, _PATTERN)
     if listing is None:  # a file of a web server, of which opening it tells all that there is to know
-        with open_raw(url) as file:
+        with open_remote(url) as file:
             yield Input(url, _kind(url), file.size)
         return
     for one, size in listing:
@@ -124,7 +132,7 @@ def _remote(url: str) -> Iterator[Input]:
             yield Input(one, _kind(one), size)
 
 
-def open_raw(path: str) -> Any:
+def open_raw(path: str) -> FileIO | RemoteFile:
     """A file of this machine or behind a URL, opened for reading bytes; seekable, unless a server does not have that.
 
     Raises:
@@ -165,7 +173,7 @@ def cut(inputs: Iterable[Input], size: int) -> Iterator[Piece]:
                     yield Piece(one.path, one.kind, start, min(start + size, one.size))
 
 
-def _row_groups(path: str, file: Any, size: int) -> Iterator[Piece]:
+def _row_groups(path: str, file: OpenFile, size: int) -> Iterator[Piece]:
     from .tables import parquet_file
 
     metadata = parquet_file(file, path).metadata

@@ -6,7 +6,8 @@ import mmap
 import os
 import tempfile
 from collections.abc import Iterable
-from typing import Any
+from types import ModuleType
+from typing import IO
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from .tables import blob_of, parquet_file, slices, table_of, write_parquet
 _LEAST = 256 << 20  # with less DuckDB cannot sort
 
 
-def duckdb() -> Any:
+def duckdb() -> ModuleType:
     """The duckdb package. Raises MissingPackageError."""
     try:
         import duckdb as package
@@ -89,7 +90,7 @@ def mapped(path: str, folder: str, settings: Settings) -> TokenCounts:
     )
 
 
-def _map(file: Any) -> memoryview:
+def _map(file: IO[bytes]) -> memoryview:
     """A file of ours that has no name any more: it can neither change nor outlive the map."""
     file.flush()
     size = file.tell()
