@@ -7,7 +7,6 @@ it are mapped.
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from ...errors import InputError, MissingPackageError, shown
 from .memory import of_gensim
@@ -36,7 +35,7 @@ def open_pickle(path: str) -> MatrixSource:
     except ImportError:
         raise MissingPackageError.of("gensim", "gensim", "a file that gensim saved") from None
     try:
-        thing: Any = SaveLoad.load(path, mmap="r")
+        thing = SaveLoad.load(path, mmap="r")
     except FileNotFoundError as error:
         raise InputError(
             "gensim-incomplete", "a file that belongs to it is missing", path=path, expected=str(error.filename),
