@@ -180,7 +180,8 @@ def _export_shards(
     done.files = {name: record.to_dict() for name, record in manifest.files.items()}
     done.files[CONFIG] = {"bytes": size, "sha256": digest}
     done.dtype, done.read_back = manifest.dtype, True
-    done.bytes, done.sha256 = sum(facts["bytes"] for facts in done.files.values()), manifest.table_sha256()
+    done.bytes = size + sum(record.bytes for name, record in manifest.files.items() if name != CONFIG)
+    done.sha256 = manifest.table_sha256()
     shards, limit = manifest.shards, parse_size("shard_size", shard_size)
     larger = max(manifest.files[name].bytes for name in shards) > limit
     done.notes.append(
