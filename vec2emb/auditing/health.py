@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..errors import shown
@@ -25,7 +25,7 @@ def health_of(source: Streamed) -> Health:
         for name, flag in (("zero_rows", ZERO), ("nan_rows", NAN), ("inf_rows", INF), ("constant_rows", CONSTANT))
     }
 
-    def named(ids: Iterable[int], detail: Any = "row {}".format) -> list[Example]:
+    def named(ids: Iterable[int], detail: Callable[[int], str] = "row {}".format) -> list[Example]:
         return [Example(index.token(id).decode(), detail(id)) for id, _ in zip(ids, range(FEW), strict=False)]
 
     # A row with NaN and infinity is one with NaN.

@@ -6,7 +6,7 @@ The page is a list of tables first, which rich draws where it is there and a ter
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..errors import printable, shown
 from .coverage_figures import Coverage
@@ -251,7 +251,7 @@ def _drawn(sections: list[Section], width: int) -> str:
     for section in sections:
         if section.title:
             console.print(Text(section.title, "bold underline"), no_wrap=True, overflow="ellipsis")
-        table: Any = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False, expand=section.prose)
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False, expand=section.prose)
         table.add_column(style="dim", no_wrap=True)
         columns = max((len(row.cells) for row in section.rows), default=1)
         for _ in range(columns):
