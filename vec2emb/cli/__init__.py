@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
@@ -96,7 +96,7 @@ def _run(words: list[str]) -> int:
     on_sigterm()
     try:
         # Not standalone: click would turn our exit codes into its own.
-        result: Any = group.main(args=words, prog_name="vec2emb", standalone_mode=False)
+        result: object = group.main(args=words, prog_name="vec2emb", standalone_mode=False)
     except Vec2embError as error:
         return fail(error, with_json)
     except click.exceptions.NoArgsIsHelpError as error:

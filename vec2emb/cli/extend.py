@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,9 @@ from ..errors import UsageError
 from ..options.commands import EXTEND
 from .options import HeadedCommand, options_of
 from .output import emit, tell, warnings_said
+
+if TYPE_CHECKING:
+    from ..editing.extending import Extension
 
 
 @click.command(
@@ -39,7 +42,7 @@ def extend(bundle: str, output: str, tokens: str | None, with_json: bool, quiet:
         tell(summary(done))
 
 
-def summary(done: Any) -> str:
+def summary(done: Extension) -> str:
     """The result in a few lines."""
     from ..errors import printable
 
@@ -48,7 +51,7 @@ def summary(done: Any) -> str:
         f"{done.path}: {done.rows:,} rows x {done.dim}, {done.added:,} of them new, from row {done.first} on{stays}"
     ]
     lines += [f"  row {s.id}: {s.token} ({s.role}, {s.init})" for s in done.specials]
-    if done.from_source:
+    if done.from_source and done.source is not None:
         lines.append(f"  {done.from_source:,} from {done.source.name}")
     if done.missing:
         lines.append(f"  {done.missing:,} set by {done.missing_init}")

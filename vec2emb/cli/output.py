@@ -7,11 +7,12 @@ import signal
 import sys
 import warnings
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import NoReturn, TextIO
 
 import click
 
 from ..errors import Vec2embError, Vec2embWarning
+from ..typed import JsonReport
 
 INTERRUPTED, TERMINATED = 130, 143
 
@@ -30,7 +31,7 @@ def on_sigterm() -> None:
         signal.signal(signal.SIGTERM, stop)
 
 
-def emit(value: dict[str, Any]) -> None:
+def emit(value: JsonReport) -> None:
     """One JSON object on one line of stdout."""
     import json
 
@@ -71,11 +72,14 @@ def warnings_said() -> Iterator[None]:
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
-        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        def show(
+            message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:  # fmt: skip
             if isinstance(message, Vec2embWarning):
                 say(f"warning[{message.code}]: {message}")
             else:
-                usual(message, category, *place, **more)
+                usual(message, category, filename, lineno, file, line)
 
         warnings.simplefilter("always", Vec2embWarning)
         warnings.showwarning = show

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,10 @@ from ..options.commands import ATTACH, DESCRIBE, RESIZE
 from .convert import norms
 from .options import HeadedCommand, options_of
 from .output import emit, tell, warnings_said
+
+if TYPE_CHECKING:
+    from ..editing.attaching import Attached, ShownTable
+    from ..editing.checkpoints import Resized
 
 
 @click.group(short_help="Attach, resize or show a position table.")
@@ -75,18 +79,20 @@ def show(path: str, key: str | None, with_json: bool) -> None:
         tell(printable("\n".join(line for table in found for line in _shown(table))))
 
 
-def _say(done: Any, with_json: bool, quiet: bool) -> None:
+def _say(done: Attached | Resized, with_json: bool, quiet: bool) -> None:
+    from ..editing.checkpoints import Resized
+
     if with_json:
         emit(done.to_dict())
     elif not quiet:
-        tell(printable("\n".join(_of_bundle(done) if hasattr(done, "positions") else _of_checkpoint(done))))
+        tell(printable("\n".join(_of_checkpoint(done) if isinstance(done, Resized) else _of_bundle(done))))
 
 
-def _of_bundle(done: Any) -> list[str]:
+def _of_bundle(done: Attached) -> list[str]:
     return [f"{done.path}: {', '.join(done.keys)}", *norms(done)]
 
 
-def _of_checkpoint(done: Any) -> list[str]:
+def _of_checkpoint(done: Resized) -> list[str]:
     return [
         f"{done.out}: from {done.checkpoint}",
         *(f"  {table.key}: {table.before:,} positions to {table.after:,}" for table in done.tables),
@@ -95,7 +101,7 @@ def _of_checkpoint(done: Any) -> list[str]:
     ]
 
 
-def _shown(table: Any) -> list[str]:
+def _shown(table: ShownTable) -> list[str]:
     facts = table.facts
     front = f" from row {table.offset} on" if table.offset else ""
     like = f", as {' or '.join(facts.presets)}" if facts.presets else ""
