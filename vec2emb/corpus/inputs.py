@@ -13,11 +13,9 @@ from ..io.urls import is_url, label_of, name_of, plain
 
 if TYPE_CHECKING:
     from io import FileIO
-    from typing import IO
 
     from ..io.remote.files import RemoteFile
-
-    OpenFile = IO[bytes] | FileIO | RemoteFile  # of bytes, that can be jumped in
+    from .tables import OpenFile
 
 PathsLike = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 

@@ -20,7 +20,7 @@ from .tables import arrow, parquet_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .inputs import OpenFile
+    from .tables import OpenFile
 
 BLOCK = 1 << 20  # bytes read at a time
 LIMIT = 64 << 20  # bytes that a token or line may have

@@ -13,14 +13,17 @@ import numpy as np
 from ..errors import InputError, MissingPackageError
 
 if TYPE_CHECKING:
+    from io import FileIO
     from types import ModuleType
+    from typing import IO
 
     import pyarrow as pa
     import pyarrow.parquet as pq
     from numpy.typing import NDArray
 
-    from .inputs import OpenFile
+    from ..io.remote.files import RemoteFile
 
+    OpenFile = IO[bytes] | FileIO | RemoteFile  # of bytes, that can be jumped in
     Counts = NDArray[np.int64]
     Buffer = bytes | memoryview
 
