@@ -9,7 +9,7 @@ import click
 from ..errors import UsageError
 from ..options.conversion import CONVERT
 from .options import HeadedCommand, options_of, refuse_both
-from .output import emit, tell, warnings_said
+from .output import show, warnings_said
 
 if TYPE_CHECKING:
     from ..conversion.report import Report
@@ -58,10 +58,7 @@ def convert(
         options["unk"] = None
     with warnings_said():
         report = run(source, output, progress=not quiet, **options)
-    if with_json:
-        emit(report.to_dict())
-    elif not quiet:
-        tell(summary(report))
+    show(report, with_json, quiet, lambda: summary(report))
 
 
 def summary(report: Report) -> str:

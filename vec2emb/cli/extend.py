@@ -9,7 +9,7 @@ import click
 from ..errors import UsageError
 from ..options.commands import EXTEND
 from .options import HeadedCommand, options_of
-from .output import emit, tell, warnings_said
+from .output import show, warnings_said
 
 if TYPE_CHECKING:
     from ..editing.extending import Extension
@@ -36,10 +36,7 @@ def extend(bundle: str, output: str, tokens: str | None, with_json: bool, quiet:
         )  # fmt: skip
     with warnings_said():
         done = run(bundle, output, tokens=words, progress=not quiet, **options)
-    if with_json:
-        emit(done.to_dict())
-    elif not quiet:
-        tell(summary(done))
+    show(done, with_json, quiet, lambda: summary(done))
 
 
 def summary(done: Extension) -> str:

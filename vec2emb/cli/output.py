@@ -6,8 +6,8 @@ import contextlib
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
-from typing import NoReturn, TextIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import NoReturn, Protocol, TextIO
 
 import click
 
@@ -36,6 +36,28 @@ def emit(value: JsonReport) -> None:
     import json
 
     click.echo(json.dumps(value, ensure_ascii=True))
+
+
+class Result(Protocol):
+    """What a library call gives, as a program and as a person reads it."""
+
+    def to_dict(self) -> JsonReport: ...
+
+
+def show(done: Result, with_json: bool, quiet: bool = False, text: Callable[[], str] | None = None) -> None:
+    """Print a result: as JSON, or as text (its own, unless another is given) if it is not to be quiet."""
+    if with_json:
+        emit(done.to_dict())
+    elif not quiet:
+        tell(str(done) if text is None else text())
+
+
+def show_all(name: str, found: Sequence[Result], with_json: bool) -> None:
+    """Print several results, below one name in JSON."""
+    if with_json:
+        emit({name: [one.to_dict() for one in found]})
+    else:
+        tell("\n".join(map(str, found)))
 
 
 def fail(error: Vec2embError, with_json: bool) -> int:
@@ -72,7 +94,7 @@ def warnings_said() -> Iterator[None]:
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
-        def show(
+        def say_it(
             message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None,
             line: str | None = None,
         ) -> None:  # fmt: skip
@@ -82,5 +104,5 @@ def warnings_said() -> Iterator[None]:
                 usual(message, category, filename, lineno, file, line)
 
         warnings.simplefilter("always", Vec2embWarning)
-        warnings.showwarning = show
+        warnings.showwarning = say_it
         yield

@@ -11,6 +11,7 @@ from ..options.commands import ATTACH, DESCRIBE, RESIZE
 from .convert import norms
 from .options import HeadedCommand, options_of
 from .output import emit, tell, warnings_said
+from .output import show as show_result
 
 if TYPE_CHECKING:
     from ..editing.attaching import Attached, ShownTable
@@ -39,7 +40,7 @@ def attach(bundle: str, with_json: bool, quiet: bool, **options: Any) -> None:
 
     with warnings_said():
         done = attach_positions(bundle, **options)
-    _say(done, with_json, quiet)
+    show_result(done, with_json, quiet, lambda: _of_bundle(done))
 
 
 @positions.command(
@@ -55,10 +56,11 @@ def resize(checkpoint: str, output: str, with_json: bool, quiet: bool, **options
     All other tensors are copied byte for byte, and the maximum length in config.json follows.
     """
     from ..editing.attaching import resize_positions
+    from ..editing.checkpoints import Resized
 
     with warnings_said():
         done = resize_positions(checkpoint, output, **options)
-    _say(done, with_json, quiet)
+    show_result(done, with_json, quiet, lambda: _of_checkpoint(done) if isinstance(done, Resized) else _of_bundle(done))
 
 
 @positions.command(
@@ -79,26 +81,18 @@ def show(path: str, key: str | None, with_json: bool) -> None:
         tell(printable("\n".join(line for table in found for line in _shown(table))))
 
 
-def _say(done: Attached | Resized, with_json: bool, quiet: bool) -> None:
-    from ..editing.checkpoints import Resized
-
-    if with_json:
-        emit(done.to_dict())
-    elif not quiet:
-        tell(printable("\n".join(_of_checkpoint(done) if isinstance(done, Resized) else _of_bundle(done))))
+def _of_bundle(done: Attached) -> str:
+    return printable("\n".join([f"{done.path}: {', '.join(done.keys)}", *norms(done)]))
 
 
-def _of_bundle(done: Attached) -> list[str]:
-    return [f"{done.path}: {', '.join(done.keys)}", *norms(done)]
-
-
-def _of_checkpoint(done: Resized) -> list[str]:
-    return [
+def _of_checkpoint(done: Resized) -> str:
+    lines = [
         f"{done.out}: from {done.checkpoint}",
         *(f"  {table.key}: {table.before:,} positions to {table.after:,}" for table in done.tables),
         *(f"  {change.file}: {change.field} {change.before:,} to {change.after:,}" for change in done.changes),
         *(f"  note: {note}" for note in done.notes),
     ]
+    return printable("\n".join(lines))
 
 
 def _shown(table: ShownTable) -> list[str]:

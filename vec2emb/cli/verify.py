@@ -6,7 +6,7 @@ import click
 
 from ..options.commands import VERIFY
 from .options import HeadedCommand, options_of
-from .output import emit, tell, warnings_said
+from .output import show, warnings_said
 
 
 @click.command(
@@ -28,8 +28,5 @@ def verify(
 
     with warnings_said():
         found = run(bundle, source, rebuild, allow_pickle=allow_pickle, threads=threads, progress=not quiet)
-    if with_json:
-        emit(found.to_dict())
-    else:
-        tell(str(found))
+    show(found, with_json)
     return 0 if found.ok else 3

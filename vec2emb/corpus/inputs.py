@@ -41,7 +41,7 @@ class Input(NamedTuple):
     @property
     def is_packed(self) -> bool:
         """Whether its name says that it is compressed."""
-        return _name(self.path).endswith(_PACKED)
+        return lower_name(self.path).endswith(_PACKED)
 
 
 class Piece(NamedTuple):
@@ -126,7 +126,7 @@ def _remote(url: str) -> Iterator[Input]:
             yield Input(url, _kind(url), file.size)
         return
     for one, size in listing:
-        if not _name(one).startswith("."):
+        if not lower_name(one).startswith("."):
             yield Input(one, _kind(one), size)
 
 
@@ -183,13 +183,13 @@ def _row_groups(path: str, file: OpenFile, size: int) -> Iterator[Piece]:
             start, held = group + 1, 0
 
 
-def _name(path: str) -> str:
+def lower_name(path: str) -> str:
     """The base name, in lower case."""
     return (name_of(path) if is_url(path) else os.path.basename(path)).lower()
 
 
 def _kind(path: str) -> str:
-    name = _name(path)
+    name = lower_name(path)
     for suffix in _PACKED:
         name = name.removesuffix(suffix)
     return "json" if name.endswith(_JSON) else "text"

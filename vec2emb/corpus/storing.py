@@ -8,7 +8,6 @@ and read in any; what is written is the same whenever the counts are. Of Parquet
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, BinaryIO, TypedDict, cast
 
 import numpy as np
@@ -16,10 +15,10 @@ import numpy as np
 from .._kernel import TokenCounter
 from ..errors import InputError, UsageError, VocabularyError, shown
 from ..io.atomic import replaced_file
-from ..io.urls import is_url, label_of, local_only, name_of
+from ..io.urls import label_of, local_only
 from ..typed import Json
 from ..words.vocabulary_file import check_utf8, read
-from .inputs import open_raw
+from .inputs import lower_name, open_raw
 from .tables import blob_of, parquet_file, slices, table_of, write_parquet
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ SUFFIXES = (".parquet", ".tsv")
 
 def check_name(path: str) -> None:
     """Refuse a name that does not say what the file is to be."""
-    if not _name(path).endswith(SUFFIXES):
+    if not lower_name(path).endswith(SUFFIXES):
         raise UsageError(
             "counts-suffix",
             "counts are a .parquet or a .tsv file",
@@ -51,17 +50,12 @@ def check_name(path: str) -> None:
         )
 
 
-def _name(path: str) -> str:
-    """The base name, in lower case."""
-    return (name_of(path) if is_url(path) else os.path.basename(path)).lower()
-
-
 def save(path: str, blob: memoryview, counts: NDArray[np.int64], facts: CountFacts, replace: bool) -> None:
     """Write tokens, their counts, int64[distinct], and where the format has a place for them facts on both."""
     local_only(path, "a file of counts that is written")
     check_name(path)
     with replaced_file(path, replace=replace) as file:
-        (_write_tsv if _name(path).endswith(".tsv") else _write_parquet)(file, blob, counts, facts)
+        (_write_tsv if lower_name(path).endswith(".tsv") else _write_parquet)(file, blob, counts, facts)
 
 
 def _write_tsv(file: BinaryIO, blob: memoryview, counts: NDArray[np.int64], facts: CountFacts) -> None:
@@ -85,7 +79,7 @@ def load(path: str) -> tuple[TokenCounter, CountFacts]:
     check_name(path)
     counter = TokenCounter()
     facts: CountFacts = {}
-    if _name(path).endswith(".tsv"):
+    if lower_name(path).endswith(".tsv"):
         rows = _read_tsv(counter, path)
     else:
         rows, facts = _read_parquet(counter, path)
