@@ -23,8 +23,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -189,6 +191,15 @@ class MissingPackageError(Vec2embError, ImportError):
         return cls(
             "missing-package", f"{purpose} needs {package}", hint=f"install it with: pip install 'vec2emb[{extra}]'"
         )
+
+
+@contextlib.contextmanager
+def needed(package: str, extra: str, purpose: str) -> Iterator[None]:
+    """Around imports of a package that an extra brings: raise MissingPackageError where it is not installed."""
+    try:
+        yield
+    except ImportError:
+        raise MissingPackageError.of(package, extra, purpose) from None
 
 
 class Vec2embWarning(UserWarning):

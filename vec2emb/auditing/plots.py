@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import MissingPackageError, printable
+from ..errors import needed, printable
 from .results import Source
 
 if TYPE_CHECKING:
@@ -65,12 +65,10 @@ def plots_of(sources: list[Source]) -> list[tuple[str, str, str]]:
 
 
 def _svg(name: str, title: str, draw: Draw, sources: list[Source]) -> str:
-    try:
+    with needed("matplotlib", "report", "the page"):
         import matplotlib
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPackageError.of("matplotlib", "report", "the page") from None
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # whatever the user's own settings are
         matplotlib.rcParams.update(_SETTINGS)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import MissingPackageError, TryAgainError, UsageError, Vec2embError
+from ..errors import TryAgainError, UsageError, Vec2embError, needed
 from ..io.remote import filesystem
 from ..io.urls import is_url
 from ..options.threads import worker_count
@@ -143,10 +143,8 @@ class Run(Protocol):
 @contextlib.contextmanager
 def _run_of(scheduler: object) -> Iterator[Run]:
     """What runs a graph on a scheduler."""
-    try:
+    with needed("dask", "dask", "the engine dask"):
         import dask.callbacks
-    except ImportError:
-        raise MissingPackageError.of("dask", "dask", "the engine dask") from None
     if isinstance(scheduler, str) and scheduler not in LOCAL and ":" not in scheduler:
         raise UsageError(
             "unknown-scheduler", "there is no such scheduler", expected=f"{', '.join(LOCAL)} or the address of one",
@@ -163,10 +161,8 @@ def _run_of(scheduler: object) -> Iterator[Run]:
     if not isinstance(scheduler, str):
         yield _Distributed(scheduler)
         return
-    try:
+    with needed("distributed", "dask", "a Dask cluster"):
         import distributed
-    except ImportError:
-        raise MissingPackageError.of("distributed", "dask", "a Dask cluster") from None
     try:
         connect: Any = distributed.Client  # whose functions have no types
         client = connect(scheduler, set_as_default=False, timeout=TIMEOUT)

@@ -12,7 +12,7 @@ from typing import IO
 import numpy as np
 
 from .._kernel import TokenCounter
-from ..errors import MissingPackageError
+from ..errors import needed
 from .counts import TokenCounts
 from .settings import Settings
 from .tables import blob_of, parquet_file, slices, table_of, write_parquet
@@ -22,10 +22,8 @@ _LEAST = 256 << 20  # with less DuckDB cannot sort
 
 def duckdb() -> ModuleType:
     """The duckdb package. Raises MissingPackageError."""
-    try:
+    with needed("duckdb", "corpus", "counting more than fits in memory"):
         import duckdb as package
-    except ImportError:
-        raise MissingPackageError.of("duckdb", "corpus", "counting more than fits in memory") from None
     return package
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from ..errors import InputError, MissingPackageError
+from ..errors import InputError, needed
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -37,11 +37,9 @@ def arrow() -> ModuleType:
     Raises:
         MissingPackageError: it is not there.
     """
-    try:
+    with needed("pyarrow", "corpus", "reading and writing Parquet"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError:
-        raise MissingPackageError.of("pyarrow", "corpus", "reading and writing Parquet") from None
     return pyarrow  # type: ignore[no-any-return]
 
 

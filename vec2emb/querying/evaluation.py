@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..bundle.reader import open_bundle
 from ..bundle.table import Table
-from ..errors import InputError, MissingPackageError, UsageError, printable
+from ..errors import InputError, UsageError, needed, printable
 from ..io.urls import local_only
 from ..options.commands import EVALUATE
 from ..options.definition import check
@@ -84,10 +84,8 @@ def evaluate(
 
 def _keyed_vectors(bundle: str | os.PathLike[str]) -> KeyedVectors:
     """gensim's KeyedVectors over the table: without a copy where the rows that count are one range."""
-    try:
+    with needed("gensim", "gensim", "evaluating"):
         from gensim.models import KeyedVectors
-    except ImportError:
-        raise MissingPackageError.of("gensim", "gensim", "evaluating") from None
     opened, vocab = open_bundle(bundle)
     table, made = Table.mapped(opened, vocab), opened.manifest.provenance.made_rows()
     kept = list(made.complement(len(vocab)).rows())

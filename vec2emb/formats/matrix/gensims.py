@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from ...errors import InputError, MissingPackageError, shown
+from ...errors import InputError, needed, shown
 from .memory import of_gensim
 from .source import MatrixSource
 
@@ -30,10 +30,8 @@ def open_pickle(path: str) -> MatrixSource:
         InputError: gensim cannot open it, or it has no word vectors.
         MissingPackageError: gensim is not installed.
     """
-    try:
+    with needed("gensim", "gensim", "a file that gensim saved"):
         from gensim.utils import SaveLoad
-    except ImportError:
-        raise MissingPackageError.of("gensim", "gensim", "a file that gensim saved") from None
     try:
         thing = SaveLoad.load(path, mmap="r")
     except FileNotFoundError as error:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...errors import InputError, MissingPackageError, SourceError, TryAgainError, UsageError, Vec2embError
+from ...errors import InputError, MissingPackageError, SourceError, TryAgainError, UsageError, Vec2embError, needed
 from ..urls import cleaned, label_of
 
 if TYPE_CHECKING:
@@ -43,10 +43,8 @@ def filesystem(url: str) -> tuple[AbstractFileSystem, str]:
         MissingPackageError: fsspec, or what it needs for this protocol, is not there.
         UsageError: there is no such protocol.
     """
-    try:
+    with needed("fsspec", "remote", "reading a URL"):
         import fsspec
-    except ImportError:
-        raise MissingPackageError.of("fsspec", "remote", "reading a URL") from None
     options: dict[str, object] = {}
     protocol = url.partition("://")[0]
     if protocol in ("http", "https"):
