@@ -117,12 +117,12 @@ class Vec2embError(Exception):
             "hint": self.hint,
         }
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # An ImportError keeps `path` outside of its dictionary.
         return _rebuild, (type(self), self.code, self.message, {**self.__dict__, "path": self.path})
 
 
-def _rebuild(kind: type[Vec2embError], code: str, message: str, state: dict[str, Any]) -> Vec2embError:
+def _rebuild(kind: type[Vec2embError], code: str, message: str, state: dict[str, object]) -> Vec2embError:
     error = kind(code, message)
     for name, value in state.items():
         setattr(error, name, value)
@@ -225,7 +225,7 @@ class Vec2embWarning(UserWarning):
         """What `--json` prints."""
         return {"code": self.code, "message": str(self), "count": self.count, "line": self.line}
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _rebuild_warning, (self.code, self.message, self.count, self.path, self.line)
 
 
