@@ -46,8 +46,8 @@ def started(out: Path, dice: random.Random) -> list[Row]:
     words = [*dice.sample(FILE[:100], 6), "qqq", "Zebra-7", "The"]
     dice.shuffle(words)
     words = [word for word in words if word != "the"]
-    plan = dice.choice([{"train_rows": "all"}, {"train_rows": "new"}, {"freeze": True}])
-    options: dict[str, Any] = {"missing": missing, "seed": seed, "case_fallback": True, **plan}
+    plans: list[dict[str, Any]] = [{"train_rows": "all"}, {"train_rows": "new"}, {"freeze": True}]
+    options: dict[str, Any] = {"missing": missing, "seed": seed, "case_fallback": True, **dice.choice(plans)}
     collected(lambda: vec2emb.convert(SAMPLE, out, vocab=words, **options))
     rows = [Row("<pad>", "special", "the padding token; zeros"), Row("<unk>", "special", INITS["mean"])]
     for word in words:

@@ -7,12 +7,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import BinaryIO, cast
 
 from ..corpus.inputs import PARQUET, Input, PathsLike, find_inputs, open_raw
 from ..corpus.settings import FIELD, Settings
 from ..corpus.splitting import Splitter, splitter_of
 from ..errors import InputError
+from ..io.sources import Source as OpenedSource
 from ..io.sources import open_source
 from ..io.urls import is_url, label_of
 from .results import Source
@@ -105,7 +106,7 @@ def _around(line: str, start: int, length: int) -> str:
 
 def _lines(one: Input, field: str) -> Iterator[str]:
     """The texts of a file: lines, values of a field, rows of a column."""
-    with open_raw(one.path) as raw, open_source(raw) as source:
+    with open_raw(one.path) as raw, open_source(cast("BinaryIO", raw)) as source:
         head = source.read(len(PARQUET))
         source.unread(head)
         if head == PARQUET:
@@ -120,7 +121,7 @@ def _lines(one: Input, field: str) -> Iterator[str]:
                 yield value
 
 
-def _value(text: str, field: str) -> Any:
+def _value(text: str, field: str) -> object:
     try:
         entry = json.loads(text)
     except ValueError:
@@ -141,13 +142,12 @@ def _column(path: str, field: str) -> Iterator[str]:
 class _Stream(io.RawIOBase):
     """A source as Python's files are."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: OpenedSource) -> None:
         super().__init__()
         self._source = source
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
-        count: int = self._source.readinto(memoryview(buffer))
-        return count
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # which io always gives
+        return self._source.readinto(buffer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,9 @@ from ..errors import UsageError
 from ..options.commands import AUDIT, SCHEMA
 from .options import HeadedCommand, eager, options_of
 from .output import emit, say, tell, warnings_said
+
+if TYPE_CHECKING:
+    from ..auditing.outcome import Audit
 
 
 def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -85,7 +88,7 @@ def _command() -> str:
     return cleaned(shlex.join(["vec2emb", *sys.argv[1:]]))
 
 
-def _show(found: Any) -> None:
+def _show(found: Audit) -> None:
     """The page, in colour on a terminal."""
     import os
     import shutil

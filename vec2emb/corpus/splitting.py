@@ -15,7 +15,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ..errors import InputError, MissingPackageError, UsageError
+from ..errors import InputError, UsageError, needed
 from .settings import Settings
 
 
@@ -43,10 +43,8 @@ def splitter_of(settings: Settings) -> Splitter:
     kind, _, rest = settings.tokenizer.partition(":")
     if kind == "whitespace":
         return Splitter()
-    try:
+    with needed("tokenizers", "corpus", f"the tokenizer {kind}"):
         import tokenizers
-    except ImportError:
-        raise MissingPackageError.of("tokenizers", "corpus", f"the tokenizer {kind}") from None
     if kind == "bert":
         return Splitter(spread=_pieces_of(tokenizers.pre_tokenizers.BertPreTokenizer()))
     if kind == "regex":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...bundle.reader import open_bundle
 from ...safetensors_files.dtypes import FLOATS, widen_bfloat16
@@ -12,6 +12,7 @@ from .arrays import Lines, pieces_of
 from .source import MatrixSource
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 _MAPPED = 64 << 20  # bytes of the table that may stay mapped before they are given back
@@ -55,7 +56,7 @@ class BundleSource(MatrixSource):
     def words(self, count: int) -> list[bytes]:
         return self._lines.take(count)
 
-    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[Any]:
+    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[np.generic]:
         import numpy as np
 
         self.verify()

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import SourceError
 from ...io.filesystem import Identity
+from ...typed import JsonObject
 from .. import Detected
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class MatrixSource:
         self.dim_from = dim_from
         self.size = size
         self.consumed = 0
-        self.facts: dict[str, Any] = {}
+        self.facts: JsonObject = {}
         self.pad: str | None = None
         self.unk: str | None = None
         self.license: str | None = None
@@ -99,7 +100,7 @@ class MatrixSource:
         """The next `count` words, in order, called under a lock."""
         raise NotImplementedError
 
-    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[Any]:
+    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[np.generic]:
         """Rows first .. first+count-1 of the matrix.
 
         Args:
@@ -152,7 +153,7 @@ class MatrixSource:
         self.close()
 
 
-def width_of(dtype: np.dtype[Any]) -> int:
+def width_of(dtype: np.dtype[np.generic]) -> int:
     """Bytes of a value as the kernel takes it: floats of at most 8 bytes as they are, longer ones as float64, all other
     numbers as float32.
     """
