@@ -23,8 +23,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -115,12 +117,12 @@ class Vec2embError(Exception):
             "hint": self.hint,
         }
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # An ImportError keeps `path` outside of its dictionary.
         return _rebuild, (type(self), self.code, self.message, {**self.__dict__, "path": self.path})
 
 
-def _rebuild(kind: type[Vec2embError], code: str, message: str, state: dict[str, Any]) -> Vec2embError:
+def _rebuild(kind: type[Vec2embError], code: str, message: str, state: dict[str, object]) -> Vec2embError:
     error = kind(code, message)
     for name, value in state.items():
         setattr(error, name, value)
@@ -191,6 +193,15 @@ class MissingPackageError(Vec2embError, ImportError):
         )
 
 
+@contextlib.contextmanager
+def needed(package: str, extra: str, purpose: str) -> Iterator[None]:
+    """Around imports of a package that an extra brings: raise MissingPackageError where it is not installed."""
+    try:
+        yield
+    except ImportError:
+        raise MissingPackageError.of(package, extra, purpose) from None
+
+
 class Vec2embWarning(UserWarning):
     """Something is odd, though nothing is lost.
 
@@ -214,7 +225,7 @@ class Vec2embWarning(UserWarning):
         """What `--json` prints."""
         return {"code": self.code, "message": str(self), "count": self.count, "line": self.line}
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _rebuild_warning, (self.code, self.message, self.count, self.path, self.line)
 
 

@@ -33,6 +33,8 @@ def parameters(options: tuple[commands.Option, ...]) -> list[str]:  # type: igno
 
 
 def _shown(value: object) -> str:
+    if value is ...:
+        return "..."
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, int) and not isinstance(value, bool):

@@ -244,6 +244,17 @@ def test_the_corpus_is_lower_cased_if_asked(source: Path, tmp_path: Path) -> Non
     assert coverage.tokens == 4 / 5
 
 
+def test_examples_hold_the_token_and_not_a_longer_one(source: Path, tmp_path: Path) -> None:
+    corpus = tmp_path / "pounds.txt"
+    corpus.write_text("it cost £75m\nx1 is one\n" + "£10 " * 60 + "then £1 at last\n", "utf-8")
+    for tokenizer, word in (("whitespace", "£1"), ("bert", "£1"), (r"regex:£\d+\b|\S+", "£1")):
+        coverage = vec2emb.audit(source, corpus=corpus, tokenizer=tokenizer, examples=9).sources[0].coverage
+        assert coverage is not None
+        examples = {one.token: one.examples for one in coverage.missing}
+        [example] = examples[word]
+        assert "then £1 at last" in example
+
+
 def test_examples(source: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(f"one zyzzyva here\r\n{'x ' * 200}zyzzyva {'y ' * 200}\nthird zyzzyva\n")
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"packed qwert line\n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from pathlib import Path
@@ -189,3 +190,37 @@ def test_encodings_that_cannot_be_read(source: Path, encoding: str, errors: str,
     with pytest.raises(UsageError) as error:
         vec2emb.read_vectors(source, encoding=encoding, encoding_errors=errors)
     assert error.value.code == code
+
+
+def test_absent_words_are_outcomes_that_expect_bounds(tmp_path: Path) -> None:
+    source = tmp_path / "v.txt"
+    source.write_bytes(b"the 1 2\nof 3 4\n")
+    vocab = ["the", "Zebra", "Yak"]
+    outcomes: list[tuple[dict[str, Any], str, int]] = [
+        ({"vocab": vocab, "missing": "mean"}, "missing", 2),
+        ({"vocab": vocab}, "missing", 2),
+        ({"only": vocab}, "absent", 2),
+    ]
+    for options, name, count in outcomes:
+        for how in (f"rows=3,{name}<={count - 1}", {name: 0}):
+            with pytest.raises(CheckError) as caught:
+                vec2emb.convert(source, tmp_path / "no", expect=how, pad=None, unk=None, strict=True, **options)
+            assert caught.value.code in (f"expected-{name}", "expected-rows")
+            assert not (tmp_path / "no").exists()
+        options |= {"expect": f"{name}<={count}", "strict": True, "if_exists": "replace"}
+        report, warned = collected(functools.partial(vec2emb.convert, source, tmp_path / "out", **options))
+        assert getattr(report, name) == count
+        assert [one.code for one in warned] == (
+            ["missing-words"] if "vocab" in options and "missing" not in options else []
+        )
+    with pytest.raises(InputError) as odd:  # oddities of the list and of the file stay errors
+        vec2emb.convert(source, tmp_path / "no", vocab=["Yak"], missing="zeros", unk_init="zeros", strict=True)
+    assert odd.value.code == "all-words-missing"
+    source.write_bytes(b"the 1 2\nof 3 4\nthe 5 6\n")
+    with pytest.raises(InputError) as odd:
+        vec2emb.convert(source, tmp_path / "no", vocab=vocab, strict=True)
+    assert odd.value.code == "duplicate-tokens"
+    for text in ("missing=3", "rows<=3", "absent<=x", "missing<", "rows"):
+        with pytest.raises(UsageError) as usage:
+            vec2emb.convert(source, tmp_path / "no", expect=text)
+        assert usage.value.code == "expect-form"

@@ -115,15 +115,11 @@ def test_what_cannot_be(corpus: tuple[Path, bytes], monkeypatch: pytest.MonkeyPa
         UsageError, match="expected synchronous, threads, processes or the address of one, found 'many'"
     ):
         count_tokens(corpus[0], engine="dask", scheduler="many")
-    with pytest.raises(UsageError, match="the workers run elsewhere"), cluster._shared(None, _Elsewhere()):
+    with pytest.raises(UsageError, match="the workers run elsewhere"), cluster._shared(None, is_here=False):
         pass
     monkeypatch.setitem(__import__("sys").modules, "dask", None)
     with pytest.raises(MissingPackageError, match=r"the engine dask needs dask; .*'vec2emb\[dask\]'"):
         count_tokens(corpus[0], engine="dask")
-
-
-class _Elsewhere:
-    is_here = False
 
 
 # A cluster.

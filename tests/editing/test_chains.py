@@ -46,8 +46,9 @@ def started(out: Path, dice: random.Random) -> list[Row]:
     words = [*dice.sample(FILE[:100], 6), "qqq", "Zebra-7", "The"]
     dice.shuffle(words)
     words = [word for word in words if word != "the"]
-    collected(lambda: vec2emb.convert(SAMPLE, out, vocab=words, missing=missing, seed=seed, case_fallback=True,
-                                      train_rows=dice.choice(["all", "none", "new"])))  # fmt: skip
+    plans: list[dict[str, Any]] = [{"train_rows": "all"}, {"train_rows": "new"}, {"freeze": True}]
+    options: dict[str, Any] = {"missing": missing, "seed": seed, "case_fallback": True, **dice.choice(plans)}
+    collected(lambda: vec2emb.convert(SAMPLE, out, vocab=words, **options))
     rows = [Row("<pad>", "special", "the padding token; zeros"), Row("<unk>", "special", INITS["mean"])]
     for word in words:
         if word == "The":
@@ -93,7 +94,7 @@ def trained(old: Path, out: Path, rows: list[Row], dice: random.Random) -> list[
     chosen = dice.sample(others, dice.randint(1, len(others)))
     module = load_embedding(old, train_rows=chosen)
     with torch.no_grad():
-        for parameter in module.parameters():
+        for parameter in (one for one in module.parameters() if one.requires_grad):
             parameter.add_(0.5)
             if parameter.shape[0] == len(rows):  # all rows but padding train: the table is one parameter
                 parameter[padding] = 0

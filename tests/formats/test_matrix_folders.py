@@ -109,8 +109,32 @@ def test_special_tokens_are_those_of_the_tokenizer(tmp_path: Path) -> None:
     assert table.vocab.to_list() == WORDS
     assert (table.vocab.pad_token, table.vocab.unk_token) == ("[PAD]", "[UNK]")
     assert bits(table.vectors) == bits(VECTORS)
-    # That of padding is named: its row is set to zero, whatever it was.
-    assert [warning.code for warning in warned] == ["special-in-file"]
+    assert warned == []
+
+
+@pytest.mark.parametrize("kind", ["StaticEmbedding", "model2vec"])
+def test_the_padding_row_of_a_model_stays_unless_zero_is_asked_for(tmp_path: Path, kernel: str, kind: str) -> None:
+    vectors = VECTORS + np.float32(0.25)
+    folder = model2vec(tmp_path / "m", embeddings=vectors) if kind == "model2vec" else static(tmp_path / "m", kind)
+    if kind != "model2vec":
+        save_file({"embedding.weight": torch.from_numpy(vectors)}, folder / "model.safetensors")
+    _, warned = collected(lambda: vec2emb.convert(folder, tmp_path / "kept"))
+    table = vec2emb.load(tmp_path / "kept")
+    assert warned == []
+    assert table.padding_idx == 0
+    assert bits(table.vectors) == bits(vectors)
+    assert vec2emb.verify(tmp_path / "kept", source=folder, rebuild=folder).ok
+    assert vec2emb.inspect(tmp_path / "kept").ok
+    table.save(tmp_path / "saved")
+    vec2emb.convert(tmp_path / "kept", tmp_path / "again")
+    for copy in ("saved", "again"):
+        assert bits(vec2emb.load(tmp_path / copy).vectors) == bits(vectors)
+        assert vec2emb.verify(tmp_path / copy).ok
+    vec2emb.convert(folder, tmp_path / "zeroed", zero_padding=True)
+    zeroed = vec2emb.load(tmp_path / "zeroed").vectors
+    assert not zeroed[0].any()
+    assert bits(zeroed[1:]) == bits(vectors[1:])
+    assert vec2emb.verify(tmp_path / "zeroed", rebuild=folder).ok
 
 
 @pytest.mark.parametrize("to", ["huggingface", "model2vec", "npz"])

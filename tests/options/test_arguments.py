@@ -49,7 +49,11 @@ def test_no_argument_ends_in_an_error_of_pythons(
 
 
 REFUSED = [
-    ({"vocab": 5}, "argument-type", "vocab cannot be so: expected a string or a path or a list or None, found 5"),
+    (
+        {"vocab": 5},
+        "argument-type",
+        "vocab cannot be so: expected a string or a path or a list or a tokenizer or None, found 5",
+    ),
     ({"specials": None}, "argument-type", "specials cannot be so: expected a list, found None"),
     ({"encoding": None}, "argument-type", "encoding cannot be so: expected a string, found None"),
     ({"unit_norm": "no"}, "argument-type", "unit_norm cannot be so: expected True or False, found 'no'"),

@@ -95,7 +95,7 @@ def test_values_are_compared_with_types_ranges_and_choices() -> None:
         ("dim", True, "dim-range", "1 to 4,194,304"),
         ("seed", 0.5, "seed-range", "a whole number"),
         ("positions", "round", "positions-kind", "none or learned or sinusoidal"),
-        ("vocab", b"x", "argument-type", "a string or a path or a list or None"),
+        ("vocab", b"x", "argument-type", "a string or a path or a list or a tokenizer or None"),
     ):
         with pytest.raises(UsageError) as caught:
             check(CONVERT, {name: value})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..conversion.reading_pass import ReadOptions
 from ..errors import InputError, UsageError
@@ -145,7 +145,7 @@ def _look_at(source: Streamed, counted: Counted | None) -> Source:
 
 def _count(
     corpus: Paths | None,
-    counts: Any,
+    counts: str | os.PathLike[str] | Mapping[str, int] | TokenCounts | None,
     tokenizer: str,
     lowercase: bool,
     field: str | None,
@@ -174,6 +174,7 @@ def _count(
         path = os.fspath(counts)
         files = [measured(None if is_url(path) else path, label_of(path))]
     else:
+        assert counts is not None
         counted = TokenCounts.of(counts) if isinstance(counts, Mapping) else counts
     total = int(counted.counts.sum()) if len(counted.counts) else 0
     if not total:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, SupportsInt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -231,7 +231,7 @@ def _curve(counts: Ids, found: Bools) -> list[CurvePoint]:
     ]
 
 
-def _share(part: Any, whole: Any) -> float:
+def _share(part: SupportsInt, whole: SupportsInt) -> float:
     """A ratio of counts, to the last bit: a gate compares it."""
     return int(part) / int(whole) if whole else 0.0
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import BinaryIO, cast
 
 from ..corpus.inputs import PARQUET, Input, PathsLike, find_inputs, open_raw
-from ..corpus.settings import FIELD
+from ..corpus.settings import FIELD, Settings
+from ..corpus.splitting import Splitter, splitter_of
 from ..errors import InputError
+from ..io.sources import Source as OpenedSource
 from ..io.sources import open_source
 from ..io.urls import is_url, label_of
 from .results import Source
 
 WORDS = 20  # that examples are looked for
 WIDTH = 160  # characters of a line that are shown
+_SPACE = "[ \\t\\n\\v\\f\\r]+"
 
 
 def with_examples(
@@ -27,7 +31,7 @@ def with_examples(
     Reading ends as soon as every word has its lines.
     """
     words = {word.token for source in sources if source.coverage for word in source.coverage.missing[:WORDS]}
-    search = _Search(words, number, tokenizer == "whitespace", lowercase)
+    search = _Search(words, number, splitter_of(Settings.of(tokenizer, lowercase, field, "replace")), lowercase)
     for one in find_inputs(corpus):
         if search.done:
             break
@@ -49,11 +53,11 @@ def _filled(source: Source, found: dict[str, list[str]]) -> Source:
 class _Search:
     """Looks for lines until every word has enough."""
 
-    def __init__(self, words: set[str], number: int, by_space: bool, lowercase: bool) -> None:
+    def __init__(self, words: set[str], number: int, splitter: Splitter, lowercase: bool) -> None:
         self.found: dict[str, list[str]] = {word: [] for word in words}
         self._open = set(words)
         self._number = number
-        self._by_space = by_space
+        self._splitter = splitter
         self._lowercase = lowercase
 
     @property
@@ -61,13 +65,33 @@ class _Search:
         return not self._open
 
     def look(self, line: str) -> None:
-        text = line.lower() if self._lowercase else line
-        here = self._open & set(text.split()) if self._by_space else {word for word in self._open if word in text}
-        for word in sorted(here):
+        for word in sorted(self._open & set(self._tokens(line))):
             lines = self.found[word]
-            lines.append(_around(line, text.find(word), len(word)))
+            lines.append(_around(line, _place(line.lower() if self._lowercase else line, word), len(word)))
             if len(lines) == self._number:
                 self._open.discard(word)
+
+    def _tokens(self, line: str) -> Iterator[str]:
+        """The tokens of a line, as they were counted."""
+        spread, split = self._splitter
+        if split is not None:
+            tokens: Iterable[str] = split([line])
+        else:
+            pieces = [piece for piece in re.split(_SPACE, line) if piece]
+            tokens = pieces if spread is None else (token for piece in pieces for token in spread(piece))
+        return (token.lower() if self._lowercase else token for token in tokens)
+
+
+def _place(line: str, word: str) -> int:
+    """Where a word is in a line: preferably not inside a longer run of letters and digits; 0 if it is not found."""
+    first = line.find(word)
+    at = first
+    while at >= 0:
+        edges = (line[at - 1 : at] + word[:1], word[-1:] + line[at + len(word) : at + len(word) + 1])
+        if not any(len(edge) == 2 and edge.isalnum() for edge in edges):
+            return at
+        at = line.find(word, at + 1)
+    return max(first, 0)
 
 
 def _around(line: str, start: int, length: int) -> str:
@@ -82,7 +106,7 @@ def _around(line: str, start: int, length: int) -> str:
 
 def _lines(one: Input, field: str) -> Iterator[str]:
     """The texts of a file: lines, values of a field, rows of a column."""
-    with open_raw(one.path) as raw, open_source(raw) as source:
+    with open_raw(one.path) as raw, open_source(cast("BinaryIO", raw)) as source:
         head = source.read(len(PARQUET))
         source.unread(head)
         if head == PARQUET:
@@ -97,7 +121,7 @@ def _lines(one: Input, field: str) -> Iterator[str]:
                 yield value
 
 
-def _value(text: str, field: str) -> Any:
+def _value(text: str, field: str) -> object:
     try:
         entry = json.loads(text)
     except ValueError:
@@ -118,13 +142,12 @@ def _column(path: str, field: str) -> Iterator[str]:
 class _Stream(io.RawIOBase):
     """A source as Python's files are."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: OpenedSource) -> None:
         super().__init__()
         self._source = source
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
-        count: int = self._source.readinto(memoryview(buffer))
-        return count
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # which io always gives
+        return self._source.readinto(buffer)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from ..errors import Vec2embWarning, printable, shown
-from .health_figures import Example, Fault, Finding
+from .health_figures import Example, Fault, Finding, Health
 
 Level = Literal["fault", "warning", "note"]
-_ORDER = {"fault": 0, "warning": 1, "note": 2}
+ORDER = {"fault": 0, "warning": 1, "note": 2}
 _SAID = ("duplicate-tokens", "bad-rows", "special-in-file")  # warnings of reading that findings say better
 _FEW = 3
 
@@ -40,17 +40,18 @@ _KINDS: tuple[tuple[str, Level, str, str, str], ...] = (
 )  # fmt: skip
 
 
-def find(facts: dict[str, Any], warnings: Iterable[Vec2embWarning], bundle: bool) -> list[Finding]:
-    """The findings of a source, the worst first; `facts` are the fields of `results.Health`."""
-    found = [*_of_faults(facts["faults"]), *_of_header(facts), *_of_checks(facts["checks"])]
-    examples = facts["examples"]
+def find(health: Health, warnings: Iterable[Vec2embWarning], bundle: bool) -> list[Finding]:
+    """The findings of a source, the worst first; `health` has none yet."""
+    found = [*_of_faults(health.faults), *_of_header(health), *_of_checks(health.checks)]
+    examples = health.examples
     for name, level, one, many, advice in _ROWS:
-        found += _counted(name, level, facts[name], one, many, examples.get(name, ()), None if bundle else advice)
+        count: int = getattr(health, name)
+        found += _counted(name, level, count, one, many, examples.get(name, ()), None if bundle else advice)
     for name, level, one, many, advice in _KINDS:
-        found += _counted(name, level, facts["kinds"][name], one, many, examples.get(name, ()), advice)
-    found += _of_dimensions(facts)
-    found += _of_direction(facts)
-    for special in facts["near_specials"]:
+        found += _counted(name, level, health.kinds[name], one, many, examples.get(name, ()), advice)
+    found += _of_dimensions(health)
+    found += _of_direction(health)
+    for special in health.near_specials:
         text = f"{shown(special.token)} looks like a special token ({special.role})"
         found.append(Finding("near-special", "note", 1, text, None if bundle else special.advice))
     found += [
@@ -58,7 +59,7 @@ def find(facts: dict[str, Any], warnings: Iterable[Vec2embWarning], bundle: bool
         for warning in warnings
         if warning.code not in _SAID
     ]
-    return sorted(found, key=lambda finding: _ORDER[finding.level])
+    return sorted(found, key=lambda finding: ORDER[finding.level])
 
 
 def _counted(
@@ -82,10 +83,10 @@ def _of_faults(faults: dict[str, Fault]) -> Iterator[Finding]:
             )
 
 
-def _of_header(facts: dict[str, Any]) -> Iterator[Finding]:
-    if facts["header_agrees"] is False:
-        text = f"the header promises {facts['header_rows']:,} rows, there are {facts['rows']:,}"
-        advice = "get the file again" if facts["rows"] < facts["header_rows"] else "correct the header"
+def _of_header(health: Health) -> Iterator[Finding]:
+    if health.header_agrees is False and health.header_rows is not None:
+        text = f"the header promises {health.header_rows:,} rows, there are {health.rows:,}"
+        advice = "get the file again" if health.rows < health.header_rows else "correct the header"
         yield Finding("header-rows", "fault", 1, text, advice)
 
 
@@ -95,13 +96,13 @@ def _of_checks(checks: dict[str, str | None]) -> Iterator[Finding]:
             yield Finding("check-failed", "fault", 1, f"not so: {name} ({problem})", "convert again, or copy it again")
 
 
-def _of_dimensions(facts: dict[str, Any]) -> Iterator[Finding]:
-    dimensions = facts["dimensions"]
+def _of_dimensions(health: Health) -> Iterator[Finding]:
+    dimensions = health.dimensions
     if dimensions.rogue:
         named = ", ".join(
             f"{rogue.dim} ({rogue.share:.0%}, mean {rogue.mean:.3g})" for rogue in dimensions.rogue[:_FEW]
         )
-        text = f"{len(dimensions.rogue)} of {facts['dim']} dimensions carry much of the squared length: {named}"
+        text = f"{len(dimensions.rogue)} of {health.dim} dimensions carry much of the squared length: {named}"
         advice = "cosines follow them: subtract the mean before comparing words"
         yield Finding("rogue-dims", "warning", len(dimensions.rogue), text, advice)
     if dimensions.constant:
@@ -109,9 +110,9 @@ def _of_dimensions(facts: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("constant-dims", "warning", len(dimensions.constant), text, "they say nothing of any word")
 
 
-def _of_direction(facts: dict[str, Any]) -> Iterator[Finding]:
-    cosine = facts["mean_cosine"]
-    if cosine is not None and cosine >= 0.2 and facts["loaded"] >= 100:
+def _of_direction(health: Health) -> Iterator[Finding]:
+    cosine = health.mean_cosine
+    if cosine is not None and cosine >= 0.2 and health.loaded >= 100:
         text = f"the rows point one way: two of them have a cosine of {cosine:.2f} on average"
         yield Finding("anisotropy", "note", 1, text, "subtract the mean before comparing words by cosine")
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ..errors import UsageError
+from ..typed import Json
 from .outcome import Audit
 from .results import GateResult, Source, plain
 from .schema import figures
@@ -44,7 +45,7 @@ def parse_gates(kind: Kind, bounds: Mapping[str, float] | Iterable[str]) -> Iter
     """
     if isinstance(bounds, str):
         bounds = [bounds]
-    pairs: Iterable[tuple[str, Any]]
+    pairs: Iterable[tuple[str, float | str]]
     pairs = bounds.items() if isinstance(bounds, Mapping) else (_split(kind, bound) for bound in bounds)
     for path, bound in pairs:
         try:
@@ -63,8 +64,8 @@ def checked(gates: Iterable[Gate], audit: Audit) -> list[GateResult]:
     return [_check(gate, source, values) for gate in gates for source, values in facts]
 
 
-def _check(gate: Gate, source: Source, values: dict[str, Any]) -> GateResult:
-    found: Any = values
+def _check(gate: Gate, source: Source, values: Json) -> GateResult:
+    found = values
     for step in _steps(gate.path):
         if isinstance(found, list):
             found = found[int(step)] if step.isdecimal() and int(step) < len(found) else None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from ..errors import shown
 from .findings import find
@@ -25,7 +25,7 @@ def health_of(source: Streamed) -> Health:
         for name, flag in (("zero_rows", ZERO), ("nan_rows", NAN), ("inf_rows", INF), ("constant_rows", CONSTANT))
     }
 
-    def named(ids: Iterable[int], detail: Any = "row {}".format) -> list[Example]:
+    def named(ids: Iterable[int], detail: Callable[[int], str] = "row {}".format) -> list[Example]:
         return [Example(index.token(id).decode(), detail(id)) for id, _ in zip(ids, range(FEW), strict=False)]
 
     # A row with NaN and infinity is one with NaN.
@@ -43,33 +43,34 @@ def health_of(source: Streamed) -> Health:
     agrees = None
     if source.header_rows is not None and not source.limited:
         agrees = source.header_rows + extra_unk == source.rows
-    facts: dict[str, Any] = {
-        "rows": source.rows,
-        "loaded": len(index) - made,
-        "made": made,
-        "faulty": sum(fault.count for fault in source.faults.values()),
-        "faults": source.faults,
-        "limited": source.limited,
-        "dim": source.dim,
-        "header_rows": source.header_rows,
-        "header_agrees": agrees,
-        "duplicates": source.duplicates,
+    health = Health(
+        rows=source.rows,
+        loaded=len(index) - made,
+        made=made,
+        faulty=sum(fault.count for fault in source.faults.values()),
+        faults=source.faults,
+        limited=source.limited,
+        dim=source.dim,
+        header_rows=source.header_rows,
+        header_agrees=agrees,
+        duplicates=source.duplicates,
         **{f"{form}_twins": count for form, count in tokens.twins.items()},
-        "identical_vectors": identical,
+        identical_vectors=identical,
         **{name: len(ids) for name, ids in flagged.items()},
-        "norm_outliers": len(outliers),
-        "rogue_dims": len(dimensions.rogue),
-        "constant_dims": len(dimensions.constant),
-        "checks_failed": failed,
-        "checks": source.checks or {},
-        "mean_length": geometry.mean_length,
-        "mean_cosine": geometry.mean_cosine,
-        "norms": geometry.lengths(),
-        "dimensions": dimensions,
-        "kinds": kinds,
-        "scripts": tokens.scripts,
-        "token_length": tokens.length,
-        "near_specials": tokens.near_specials,
-        "examples": {name: found for name, found in examples.items() if found},
-    }
-    return Health(**facts, findings=find(facts, source.warnings, source.kind == "bundle"))
+        norm_outliers=len(outliers),
+        rogue_dims=len(dimensions.rogue),
+        constant_dims=len(dimensions.constant),
+        checks_failed=failed,
+        checks=source.checks or {},
+        mean_length=geometry.mean_length,
+        mean_cosine=geometry.mean_cosine,
+        norms=geometry.lengths(),
+        dimensions=dimensions,
+        kinds=kinds,
+        scripts=tokens.scripts,
+        token_length=tokens.length,
+        near_specials=tokens.near_specials,
+        examples={name: found for name, found in examples.items() if found},
+        findings=[],
+    )
+    return replace(health, findings=find(health, source.warnings, source.kind == "bundle"))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from ..typed import JsonReport
 from .results import Comparison, Corpus, GateResult, Source, plain
 
 
@@ -37,10 +37,9 @@ class Audit:
         """Whether every gate is kept."""
         return not self.gates_missed
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonReport:
         """What `--json` prints."""
-        found: dict[str, Any] = plain(self)
-        return found
+        return plain(self)  # type: ignore[no-any-return]
 
     def page(self, *, width: int | None = None, colour: bool = False) -> str:
         """The figures as text for a terminal, without the last LF.

@@ -12,7 +12,6 @@ import html
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from importlib import resources
-from typing import Any
 
 from ..errors import printable
 from .coverage_figures import Coverage, Remedy
@@ -158,7 +157,7 @@ def _words(coverage: Coverage, name: str, most: int) -> str:
     return f'<p class="muted">Here are {told} {coverage.types_missing:,} words without a row.</p>' + search + table
 
 
-_FIGURES: tuple[tuple[str, Callable[[Health], Any]], ...] = (
+_FIGURES: tuple[tuple[str, Callable[[Health], object]], ...] = (
     ("rows", lambda h: h.rows),
     ("rows that load", lambda h: h.loaded),
     ("rows that no file gave", lambda h: h.made),
@@ -294,7 +293,7 @@ def _text(value: str) -> Cell:
     return html.escape(printable(value.replace("\n", "\\n")))
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if value is None:
         return "none"
     if isinstance(value, float):
@@ -302,7 +301,7 @@ def _shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _joined(*values: Any) -> str:
+def _joined(*values: object) -> str:
     return ", ".join(map(_shown, values))
 
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-from ..errors import MissingPackageError, printable
+from ..errors import needed, printable
 from .results import Source
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 INK, GRID = "#010101", "#020202"
 SERIES = ("#030301", "#030302", "#030303", "#030304", "#030305", "#030306")
 _VARIABLES = {INK: "--ink", GRID: "--grid", **{colour: f"--series-{i}" for i, colour in enumerate(SERIES)}}
 
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: dict[str, str | float] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "vec2emb",
     "font.size": 10,
@@ -39,7 +42,7 @@ _SETTINGS: dict[str, Any] = {
 }
 _NAME = 24  # characters of a source in a legend
 
-Draw = Callable[[Any, list[Source]], None]
+Draw = Callable[["Axes", list[Source]], None]
 
 
 def plots_of(sources: list[Source]) -> list[tuple[str, str, str]]:
@@ -62,12 +65,10 @@ def plots_of(sources: list[Source]) -> list[tuple[str, str, str]]:
 
 
 def _svg(name: str, title: str, draw: Draw, sources: list[Source]) -> str:
-    try:
+    with needed("matplotlib", "report", "the page"):
         import matplotlib
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPackageError.of("matplotlib", "report", "the page") from None
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # whatever the user's own settings are
         matplotlib.rcParams.update(_SETTINGS)  # type: ignore[arg-type]
@@ -101,7 +102,7 @@ def _inlined(svg: str, name: str, title: str) -> str:
 # What each shows. A source keeps its colour in all of them.
 
 
-def _legend(axes: Any, sources: list[Source]) -> None:
+def _legend(axes: Axes, sources: list[Source]) -> None:
     if len(sources) > 1:
         axes.legend(fontsize=8, loc="best")
 
@@ -115,7 +116,7 @@ def _colour(place: int) -> str:
     return SERIES[place % len(SERIES)]
 
 
-def _curve(axes: Any, sources: list[Source]) -> None:
+def _curve(axes: Axes, sources: list[Source]) -> None:
     for place, source in enumerate(sources):
         if source.coverage is not None:
             points = source.coverage.curve
@@ -130,7 +131,7 @@ def _curve(axes: Any, sources: list[Source]) -> None:
     _legend(axes, sources)
 
 
-def _bands(axes: Any, sources: list[Source]) -> None:
+def _bands(axes: Axes, sources: list[Source]) -> None:
     names: list[str] = []
     for source in sources:
         if source.coverage is not None:
@@ -150,7 +151,7 @@ def _times(least: int, most: int) -> str:
     return f"{least:,} to {most:,} times"
 
 
-def _kinds(axes: Any, sources: list[Source]) -> None:
+def _kinds(axes: Axes, sources: list[Source]) -> None:
     kinds = [kind for kind in sources[0].health.kinds if any(source.health.kinds[kind] for source in sources)]
     shares = [
         [100 * source.health.kinds[kind] / max(sum(source.health.kinds.values()), 1) for kind in kinds]
@@ -163,7 +164,7 @@ def _kinds(axes: Any, sources: list[Source]) -> None:
     axes.set_xticks([0, 0.5, 1, 10, 100], ["0", "0.5", "1", "10", "100"])
 
 
-def _grouped(axes: Any, names: Sequence[str], values: list[list[float]], sources: list[Source]) -> None:
+def _grouped(axes: Axes, names: Sequence[str], values: list[list[float]], sources: list[Source]) -> None:
     """Horizontal bars, the first name on top, a bar a source."""
     height = 0.8 / max(len(values), 1)
     for place, series in enumerate(values):
@@ -175,7 +176,7 @@ def _grouped(axes: Any, names: Sequence[str], values: list[list[float]], sources
     _legend(axes, sources)
 
 
-def _norms(axes: Any, sources: list[Source]) -> None:
+def _norms(axes: Axes, sources: list[Source]) -> None:
     for place, source in enumerate(sources):
         histogram = source.health.norms.histogram
         total = max(sum(histogram.counts), 1)
@@ -190,7 +191,7 @@ def _norms(axes: Any, sources: list[Source]) -> None:
     _legend(axes, sources)
 
 
-def _dimensions(axes: Any, sources: list[Source]) -> None:
+def _dimensions(axes: Axes, sources: list[Source]) -> None:
     for place, source in enumerate(sources):
         shares = sorted((100 * share for share in source.health.dimensions.share), reverse=True)
         if shares:

@@ -8,13 +8,14 @@ import re
 import types
 import typing
 from collections.abc import Iterator
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Literal, Union, get_args, get_origin
 
+from ..typed import JsonReport
 from .outcome import Audit
 from .results import SCHEMA, SCHEMA_VERSION
 
 _ENTRY = re.compile(r"^    (\w[\w, ]*): (.*(?:\n {8,}.*)*)", re.MULTILINE)
-_PLAIN: dict[Any, dict[str, Any]] = {
+_PLAIN: dict[object, JsonReport] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     str: {"type": "string"},
@@ -23,9 +24,9 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 }
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> JsonReport:
     """JSON Schema, draft 2020-12, of what `vec2emb audit --json` prints."""
-    definitions: dict[str, Any] = {}
+    definitions: JsonReport = {}
     root = _of_class(Audit, definitions)
     root["properties"]["schema"]["const"] = SCHEMA
     root["properties"]["schema_version"]["const"] = SCHEMA_VERSION
@@ -37,12 +38,12 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def figures(kind: Any) -> Iterator[str]:
+def figures(kind: object) -> Iterator[str]:
     """Dotted paths to all numbers below a type; `*` stands for any name, `#` for a place in a list."""
     yield from (path.removeprefix(".") for path in _figures(kind))
 
 
-def _figures(kind: Any) -> Iterator[str]:
+def _figures(kind: object) -> Iterator[str]:
     if kind in (int, float, bool):
         yield ""
     elif get_origin(kind) in (Union, types.UnionType):
@@ -51,12 +52,12 @@ def _figures(kind: Any) -> Iterator[str]:
         yield from (f".#{path}" for path in _figures(get_args(kind)[0]))
     elif get_origin(kind) is dict:
         yield from (f".*{path}" for path in _figures(get_args(kind)[1]))
-    elif dataclasses.is_dataclass(kind):
+    elif isinstance(kind, type) and dataclasses.is_dataclass(kind):
         for name, its in _fields(kind):
             yield from (f".{name}{path}" for path in _figures(its))
 
 
-def _of_class(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+def _of_class(kind: type, definitions: JsonReport) -> JsonReport:
     documents = dict(_documented(kind))
     properties = {}
     for name, its in _fields(kind):
@@ -69,7 +70,7 @@ def _of_class(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _of_type(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+def _of_type(kind: object, definitions: JsonReport) -> JsonReport:
     if kind in _PLAIN:
         return dict(_PLAIN[kind])
     origin, arguments = get_origin(kind), get_args(kind)
@@ -81,20 +82,21 @@ def _of_type(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         return {"type": "array", "items": _of_type(arguments[0], definitions)}
     if origin is dict:
         return {"type": "object", "additionalProperties": _of_type(arguments[1], definitions)}
+    assert isinstance(kind, type)
     if kind.__name__ not in definitions:
         definitions[kind.__name__] = {}  # a place, in case the type holds itself
         definitions[kind.__name__] = _of_class(kind, definitions)
     return {"$ref": f"#/$defs/{kind.__name__}"}
 
 
-def _fields(kind: Any) -> Iterator[tuple[str, Any]]:
+def _fields(kind: type) -> Iterator[tuple[str, object]]:
     hints = typing.get_type_hints(kind)
     for field in dataclasses.fields(kind):
         if not field.metadata.get("hidden"):
             yield field.name, hints[field.name]
 
 
-def _documented(kind: Any) -> Iterator[tuple[str, str]]:
+def _documented(kind: type) -> Iterator[tuple[str, str]]:
     """The entries of a docstring's list of attributes."""
     _, _, listed = (inspect.getdoc(kind) or "").partition("Attributes:\n")
     for names, text in _ENTRY.findall(listed):

@@ -6,17 +6,17 @@ The page is a list of tables first, which rich draws where it is there and a ter
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..errors import printable, shown
 from .coverage_figures import Coverage
+from .findings import ORDER
 from .health_figures import Health
 from .results import Comparison, Corpus, GateResult, Source
 
 LINES = 40
 WIDTH = 100
 _FINDINGS, _REMEDIES, _MISSING, _PAIRS = 10, 4, 8, 6
-_ORDER = {"fault": 0, "warning": 1, "note": 2}
 _STYLES = {"fault": "bold red", "warning": "yellow", "note": "dim"}
 
 
@@ -175,7 +175,7 @@ def _beside(sources: list[Source], c: Comparison) -> Row:
 def _findings(sources: list[Source], room: int) -> list[Row]:
     """The worst findings in at most `room` lines; what to do about each, as far as there is room."""
     ranked = sorted(
-        ((_ORDER[finding.level], place, finding) for place, s in enumerate(sources) for finding in s.health.findings),
+        ((ORDER[finding.level], place, finding) for place, s in enumerate(sources) for finding in s.health.findings),
         key=lambda entry: entry[:2],
     )
     most = min(_FINDINGS, room)
@@ -251,7 +251,7 @@ def _drawn(sections: list[Section], width: int) -> str:
     for section in sections:
         if section.title:
             console.print(Text(section.title, "bold underline"), no_wrap=True, overflow="ellipsis")
-        table: Any = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False, expand=section.prose)
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False, expand=section.prose)
         table.add_column(style="dim", no_wrap=True)
         columns = max((len(row.cells) for row in section.rows), default=1)
         for _ in range(columns):

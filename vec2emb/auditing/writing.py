@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
 from ..bundle.outputs import check_outputs
+from ..errors import OutputError
 from ..io.atomic import check_file, new_output
+from ..io.filesystem import writing
 from ..io.urls import local_only
 from ..options.output import IF_FILE_EXISTS
 from .outcome import Audit
 from .results import Source
 
 _HEAD = "token\tcount\tremedy\n"
+_PASSED = "vec2emb audit: all gates passed\n"
 
 
 def write_page(
@@ -53,6 +56,42 @@ def write_words(audit: Audit, path: str | os.PathLike[str], *, if_exists: str = 
     _write(os.fspath(path), "".join(lines), _is_list, if_exists)
 
 
+def remove_passed(path: str | os.PathLike[str]) -> None:
+    """Remove the file that an earlier audit left when its gates passed; anything else is kept.
+
+    Raises:
+        OutputError: something else is there, or it cannot be removed.
+    """
+    label = os.fspath(path)
+    local_only(label, "a file of an audit")
+    if not os.path.lexists(label):
+        return
+    with writing(label):
+        is_ours = os.path.isfile(label)
+        if is_ours:
+            with open(label, "rb") as file:
+                is_ours = _is_passed(file)
+        if is_ours:
+            os.remove(label)
+    if not is_ours:
+        raise OutputError(
+            "target-not-passed", "the file was not written by --passed, and is kept", path=label,
+            hint="choose another name for --passed",
+        )  # fmt: skip
+
+
+def write_passed(audit: Audit, path: str | os.PathLike[str]) -> None:
+    """Write the file that says that all gates passed: a line for each gate and source, without measured values.
+
+    So the content changes only with the gates, for tools that compare content.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    lines = [f"{gate.kind} {gate.path}={gate.bound:g} {_cell(gate.source)}\n" for gate in audit.gates]
+    _write(os.fspath(path), _PASSED + "".join(lines), _is_passed, "error")
+
+
 def _misses(source: Source) -> Iterator[str]:
     if source.coverage is not None:
         for token, count, remedy in source.coverage.misses:
@@ -64,7 +103,11 @@ def _cell(token: str) -> str:
 
 
 def check_files(
-    html: str | None, missing_words: str | None, inputs: Iterable[object], if_exists: str = "error"
+    html: str | None,
+    missing_words: str | None,
+    passed: str | None,
+    inputs: Iterable[object],
+    if_exists: str = "error",
 ) -> None:
     """Refuse the files of an audit before it begins.
 
@@ -77,7 +120,7 @@ def check_files(
         if path is not None:
             local_only(path, "a file of an audit")
             _check(path, is_ours, if_exists)
-    check_outputs({"--html": html, "--missing-words": missing_words}, inputs)
+    check_outputs({"--html": html, "--missing-words": missing_words, "--passed": passed}, inputs)
 
 
 def _is_page(file: BinaryIO) -> bool:
@@ -90,6 +133,10 @@ def _is_page(file: BinaryIO) -> bool:
 def _is_list(file: BinaryIO) -> bool:
     line = file.readline(1 << 10)
     return not line or line.removeprefix(b"source\t") == _HEAD.encode()
+
+
+def _is_passed(file: BinaryIO) -> bool:
+    return file.read(len(_PASSED)) in (b"", _PASSED.encode())
 
 
 def _check(path: str, is_ours: Callable[[BinaryIO], bool], if_exists: str) -> None:

@@ -199,6 +199,11 @@ class Provenance(NamedTuple):
         """The row of the padding or the unknown token."""
         return next((special.id for special in self.specials if special.role == role), None)
 
+    @property
+    def zeroes_padding(self) -> bool:
+        """Whether the padding row is zero; if not, it was taken over from a model."""
+        return all(special.init != "file" for special in self.specials if special.role == "padding")
+
     def records(self) -> dict[str, Ranges]:
         """All sets of rows, by where they are in vec2emb.json."""
         return {

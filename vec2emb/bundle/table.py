@@ -244,7 +244,8 @@ class Table:
                     )
         pad = self.vocab.padding_idx
         padding = None if pad is None else self.rows(pad, pad + 1)[0]
-        if padding is not None and padding.any():
+        is_zero = self.manifest is None or self.manifest.provenance.zeroes_padding
+        if is_zero and padding is not None and padding.any():
             column = int(np.argmax(padding != 0))
             raise InputError(
                 "padding-not-zero", f"the padding row {pad} is not zero", expected="zeros",

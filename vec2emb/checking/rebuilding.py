@@ -83,11 +83,11 @@ def _arguments(opened: Bundle, vocab: Vocabulary, found: Verification) -> dict[s
         "source_url": source.url,
     }
     if replay.vocab is not None:
-        words = _given_words(replay, replay.vocab, vocab)
-        same = words.sha256 == replay.vocab.sha256
-        if not found.check("the vocabulary holds the words that were given", same, f"sha256 {words.sha256}"):
+        words = _given_words(replay.vocab, vocab)
+        same = words.vocab.sha256 == replay.vocab.sha256
+        if not found.check("the vocabulary holds the words that were given", same, f"sha256 {words.vocab.sha256}"):
             return None
-        arguments["vocab"] = WordList(words, replay.vocab.name, corpus=replay.vocab.corpus)
+        arguments["vocab"] = words
     if replay.only is not None:
         arguments["only"] = WordList(_kept_words(replay, vocab), replay.only.name)
     if arguments.get("train_rows") == "none":
@@ -97,11 +97,13 @@ def _arguments(opened: Bundle, vocab: Vocabulary, found: Verification) -> dict[s
     return arguments
 
 
-def _given_words(replay: Replay, given: WordsRecord, vocab: Vocabulary) -> Vocabulary:
+def _given_words(given: WordsRecord, vocab: Vocabulary) -> WordList:
     """The words of `--vocab`: all rows, less the special tokens that were put in front of them or behind."""
     tokens, count = vocab.tokens, given.words
-    at_end = replay.options.get("specials_at") == "end"
-    return Vocabulary(tokens[:count] if at_end else tokens[len(tokens) - count :])
+    first = Vocabulary(tokens[:count])
+    if first.sha256 == given.sha256:  # no row is in front, so that the ids are those of the words
+        return WordList(first, given.name, corpus=given.corpus, has_ids=True)
+    return WordList(Vocabulary(tokens[len(tokens) - count :]), given.name, corpus=given.corpus)
 
 
 def _kept_words(replay: Replay, vocab: Vocabulary) -> Vocabulary:

@@ -20,7 +20,9 @@ from ..conversion.vocabulary_order import GivenOrder
 from ..errors import shown
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
+from ..words.pieces import speller
 from ..words.vocabulary import Vocabulary
+from ..words.word_list import WordList
 from .result import Verification
 
 _FEW = 5  # words named of many
@@ -53,7 +55,7 @@ def check_rows(
             return
         origins = _Origins(opened, vocab, reading.detected.format == "bundle")
         rules = Rules(str(recorded.options.get("duplicates", "first")), recorded.options.get("lowercase") is True)
-        selection = GivenOrder(vocab, [], rules=rules, extra_tokens=origins.elsewhere)
+        selection = GivenOrder(WordList(vocab, None), [], rules=rules, extra_tokens=origins.elsewhere)
         comparison = _Comparison(opened, selection, origins)
         reading.run(selection, comparison.take)
         comparison.conclude(reading.source.label, found)
@@ -91,6 +93,9 @@ class _Origins:
         self.absent = set((provenance.generated_rows() - same).rows()) - self.added
         self.trained = set((provenance.trained - same).rows()) - self.added
         self.made |= self.absent | self.added
+        replay = opened.manifest.replay
+        style = "none" if replay is None else str(replay.options.get("pieces", "none"))
+        self.spellings = speller(style, False)  # a piece from the inside of a word is none of its own spellings
         borrowed = [(row, spelling) for row, spelling in provenance.spellings.pairs() if row not in same]
         self.fallbacks = [row for row, _ in borrowed]
         for row, spelling in borrowed:
@@ -149,7 +154,10 @@ class _Comparison:
         different += [row for row, verdict in self._taken.items() if verdict == _OTHER and row in origins.taken]
         lacking = [row for row, verdict in enumerate(self._seen) if not verdict and row not in others]
         lacking += sorted(origins.taken - self._taken.keys())
-        present = [row for row in (*sorted(origins.absent), *origins.fallbacks) if self._seen[row]]
+        present = [
+            row for row in (*sorted(origins.absent), *origins.fallbacks)
+            if self._seen[row] and (token := self._index.token(row).decode()) in origins.spellings(token)
+        ]  # fmt: skip
         compared = self._rows - len(origins.made | origins.trained)
         self._check(f"{compared:,} rows are what their words have in {label}", different, "different", found)
         self._check(f"no row is of a word that {label} lacks", lacking, "not there", found)

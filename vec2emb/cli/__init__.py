@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
@@ -101,7 +101,7 @@ def _run(words: list[str], with_json: bool) -> int:
     try:
         _check_environment()
         # Not standalone: click would turn our exit codes into its own.
-        result: Any = group.main(args=words, prog_name="vec2emb", standalone_mode=False)
+        result: object = group.main(args=words, prog_name="vec2emb", standalone_mode=False)
     except Vec2embError as error:
         return fail(error, with_json)
     except click.exceptions.NoArgsIsHelpError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,9 @@ from ..errors import UsageError
 from ..options.commands import AUDIT, SCHEMA
 from .options import HeadedCommand, eager, options_of
 from .output import emit, say, tell, warnings_said
+
+if TYPE_CHECKING:
+    from ..auditing.outcome import Audit
 
 
 def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -36,21 +39,27 @@ def audit(
     html: str | None,
     missing_words: str | None,
     if_exists: str,
+    passed: str | None,
     with_json: bool,
     quiet: bool,
     **options: Any,
 ) -> int:
     """Say what is in each SOURCE, a file of vectors or a bundle, and what of a corpus it covers.
 
-    Faulty rows are counted, not refused. A gate that is missed ends with exit code 3.
+    Faulty rows are counted, not refused. A gate that is missed ends with exit code 3. --passed FILE is there only after
+    a run in which all gates passed: it is what a build tool can wait for.
     """
     from ..auditing.auditor import audit as run
-    from ..auditing.writing import check_files, write_page, write_words
+    from ..auditing.writing import check_files, remove_passed, write_page, write_passed, write_words
 
     if missing_words is not None and options["corpus"] is None and options["counts"] is None:
         raise UsageError("missing-words-alone", "no word can be missing", hint="add --corpus FILES or --counts FILE")
+    if passed is not None and not options["min"] and not options["max"]:
+        raise UsageError("passed-alone", "there are no gates to pass", hint="add --min or --max")
     inputs = [*sources, *(options["corpus"] or ()), options["counts"], options["tokenizer"]]
-    check_files(html, missing_words, inputs, if_exists)
+    check_files(html, missing_words, passed, inputs, if_exists)
+    if passed is not None:
+        remove_passed(passed)
     with warnings_said():
         found = run(*sources, progress=not quiet, **options)
     if missing_words is not None:
@@ -64,6 +73,8 @@ def audit(
     for gate in found.gates:
         if not gate.ok:
             say(f"missed: {gate}")
+    if passed is not None and found.ok:
+        write_passed(found, passed)
     return 0 if found.ok else 3
 
 
@@ -77,7 +88,7 @@ def _command() -> str:
     return cleaned(shlex.join(["vec2emb", *sys.argv[1:]]))
 
 
-def _show(found: Any) -> None:
+def _show(found: Audit) -> None:
     """The page, in colour on a terminal."""
     import os
     import shutil

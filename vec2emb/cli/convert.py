@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import UsageError
 from ..options.conversion import CONVERT
 from .options import HeadedCommand, options_of, refuse_both
-from .output import emit, tell, warnings_said
+from .output import show, warnings_said
+
+if TYPE_CHECKING:
+    from ..conversion.report import Report
+    from ..editing.attaching import Attached
 
 
 @click.command(
@@ -48,34 +52,39 @@ def convert(
         raise UsageError("output-missing", "no output given", hint="use -o FOLDER or -o NAME.safetensors")
     for name, flag in (("pad", "no_pad"), ("unk", "no_unk")):
         refuse_both(name, flag)
-    if no_pad:
-        options["pad"] = None
-    if no_unk:
-        options["unk"] = None
+    for name, without in (("pad", no_pad), ("unk", no_unk)):
+        options[name] = None if without else ... if options[name] is None else options[name]
     with warnings_said():
         report = run(source, output, progress=not quiet, **options)
-    if with_json:
-        emit(report.to_dict())
-    elif not quiet:
-        tell(summary(report))
+    show(report, with_json, quiet, lambda: summary(report))
 
 
-def summary(report: Any) -> str:
+def summary(report: Report) -> str:
     """The result in a few lines, the last of them Python that loads it."""
     lines = [_headline(report), _origin(report)]
     lines += [f"  row {s.id}: {s.token} ({s.role}, {s.init})" for s in report.specials]
-    if report.id_shift is not None:
+    replay = report.manifest.replay
+    vocab = None if replay is None else replay.vocab
+    if report.id_shift is not None and vocab is not None and vocab.corpus is None:  # words of a corpus have no lines
         lines.append(f"  ids: your line{f' + {report.id_shift}' if report.id_shift else ''} (lines counted from 0)")
     for count, noun, what in (
-        (report.missing, "word", f"of the vocabulary not in the file, set by {report.missing_init}"),
-        (report.absent, "word", "to keep not in the file"),
+        (
+            report.missing,
+            "word",
+            f"of the vocabulary not in the file, set by {report.missing_init}"
+            f"{_few(report.first_missing, report.missing)}",
+        ),
+        (report.absent, "word", f"to keep not in the file{_few(report.first_absent, report.absent)}"),
         (report.fallbacks, "word", "with the row of another spelling"),
         (report.merged, "row", "made one with another by lower-casing"),
         (report.nonfinite, "row", "with nan or inf"),
     ):
         if count:
             lines.append(f"  {count:,} {noun}{'' if count == 1 else 's'} {what}")
-    if report.all_lowercase:
+    if vocab is not None:
+        absent = [name for name, row in (("padding", report.padding_idx), ("unknown", report.unk_idx)) if row is None]
+        lines += [f"  no {name} token: the vocabulary has none" for name in absent]
+    if report.all_lowercase and report.manifest.lookup == "exact":
         lines.append("  all tokens are lower-case: lower-case your text, too, or encode(tokens, lookup='lower')")
     lines += norms(report)
     lines.append(_training(report))
@@ -88,7 +97,14 @@ def summary(report: Any) -> str:
     return printable("\n".join(lines))
 
 
-def norms(report: Any) -> list[str]:
+def _few(names: list[str], count: int) -> str:
+    """The first few of many words, after a colon."""
+    from ..errors import shown
+
+    return f": {', '.join(map(shown, names[:5]))}{', ..' if count > 5 else ''}"
+
+
+def norms(report: Report | Attached) -> list[str]:
     """Positions, and how long words and positions are, of a report on either."""
     scale = f", words times {report.scale.factor:.4g} ({report.scale.kind})" if report.scale else ""
     if report.positions is None:
@@ -103,14 +119,14 @@ def norms(report: Any) -> list[str]:
     return lines
 
 
-def _training(report: Any) -> str:
+def _training(report: Report) -> str:
     if report.train in ("new", "rows"):
         which = "the new ones" if report.train == "new" else "those of the list"
         return f"  trains: {which}, {report.training_rows:,} in all; recorded, not part of a state dict"
     return "  frozen: recorded, not part of a state dict" if report.frozen else "  trains: nothing is frozen"
 
 
-def _headline(report: Any) -> str:
+def _headline(report: Report) -> str:
     table = f"{report.rows:,} rows x {report.dim}, {report.dtype}"
     if report.shards:
         table += f", {report.shards:,} shard{'' if report.shards == 1 else 's'}"
@@ -120,17 +136,17 @@ def _headline(report: Any) -> str:
     return f"{report.path}: {table}, {done} in {report.seconds:.2f} s"
 
 
-def _origin(report: Any) -> str:
+def _origin(report: Report) -> str:
     compression = "" if report.compression == "none" else f", {report.compression}"
     limited = ", read up to the limit; the rest was not looked at" if report.limited else ""
     return f"  from {report.source}: {report.format}{compression}, {report.file_rows:,} rows{limited}"
 
 
-def _python(report: Any) -> list[str]:
+def _python(report: Report) -> list[str]:
     """The lines that load what was written."""
     padding = f", padding_idx={report.padding_idx}" if report.padding_idx is not None else ""
     load = "load_text_embedding" if report.positions or report.scale else "load_embedding"
-    elsewhere = "://" in report.path or report.shards
+    elsewhere = report.shards or "://" in (report.path or "")
     if elsewhere or load != "load_embedding" or report.keys != ["weight"] or report.train in ("new", "rows"):
         return [
             "import vec2emb",

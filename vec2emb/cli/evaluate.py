@@ -6,7 +6,7 @@ import click
 
 from ..options.commands import EVALUATE
 from .options import HeadedCommand, options_of
-from .output import emit, tell, warnings_said
+from .output import show_all, warnings_said
 
 
 @click.command(
@@ -26,7 +26,4 @@ def evaluate(bundle: str, sets: tuple[str, ...], restrict: int, with_json: bool)
 
     with warnings_said():
         scores = run(bundle, sets, restrict=restrict)
-    if with_json:
-        emit({"scores": [score.to_dict() for score in scores]})
-    else:
-        tell("\n".join(map(str, scores)))
+    show_all("scores", scores, with_json)

@@ -6,7 +6,7 @@ import click
 
 from ..options.commands import EXPLAIN
 from .options import HeadedCommand, options_of, token
-from .output import emit, tell, warnings_said
+from .output import show_all, warnings_said
 
 
 @click.command(
@@ -28,7 +28,4 @@ def explain(bundle: str, words: tuple[str, ...], with_json: bool) -> None:
     with warnings_said():
         table = load(bundle)
         found = [table.explain(token(word)) for word in words]
-    if with_json:
-        emit({"words": [explanation.to_dict() for explanation in found]})
-    else:
-        tell("\n".join(map(str, found)))
+    show_all("words", found, with_json)

@@ -8,7 +8,7 @@ import click
 
 from ..options.commands import EXPORT
 from .options import HeadedCommand, options_of
-from .output import emit, tell, warnings_said
+from .output import show, warnings_said
 
 
 @click.command(
@@ -30,7 +30,4 @@ def export(bundle: str, to: str, path: str, with_json: bool, quiet: bool, **opti
 
     with warnings_said():
         done = run(bundle, to, path, progress=not quiet, **options)
-    if with_json:
-        emit(done.to_dict())
-    elif not quiet:
-        tell(str(done))
+    show(done, with_json, quiet)

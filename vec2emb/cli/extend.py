@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import UsageError
 from ..options.commands import EXTEND
 from .options import HeadedCommand, options_of
-from .output import emit, tell, warnings_said
+from .output import show, warnings_said
+
+if TYPE_CHECKING:
+    from ..editing.extending import Extension
 
 
 @click.command(
@@ -33,13 +36,10 @@ def extend(bundle: str, output: str, tokens: str | None, with_json: bool, quiet:
         )  # fmt: skip
     with warnings_said():
         done = run(bundle, output, tokens=words, progress=not quiet, **options)
-    if with_json:
-        emit(done.to_dict())
-    elif not quiet:
-        tell(summary(done))
+    show(done, with_json, quiet, lambda: summary(done))
 
 
-def summary(done: Any) -> str:
+def summary(done: Extension) -> str:
     """The result in a few lines."""
     from ..errors import printable
 
@@ -48,7 +48,7 @@ def summary(done: Any) -> str:
         f"{done.path}: {done.rows:,} rows x {done.dim}, {done.added:,} of them new, from row {done.first} on{stays}"
     ]
     lines += [f"  row {s.id}: {s.token} ({s.role}, {s.init})" for s in done.specials]
-    if done.from_source:
+    if done.from_source and done.source is not None:
         lines.append(f"  {done.from_source:,} from {done.source.name}")
     if done.missing:
         lines.append(f"  {done.missing:,} set by {done.missing_init}")

@@ -8,7 +8,7 @@ import click
 
 from ..options.commands import INSPECT
 from .options import HeadedCommand, options_of
-from .output import emit, tell, warnings_said
+from .output import show, warnings_said
 
 
 @click.command(
@@ -27,8 +27,5 @@ def inspect(path: str, with_json: bool, quiet: bool, **options: Any) -> int:
 
     with warnings_said():
         found = run(path, progress=not quiet, **options)
-    if with_json:
-        emit(found.to_dict())
-    else:
-        tell(str(found))
+    show(found, with_json)
     return 0 if found.ok else 3

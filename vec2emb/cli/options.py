@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from ..errors import UsageError
 from ..options.definition import REQUIRED, Option
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 FILES = ("SOURCE", "SOURCE...", "CORPUS...", "BUNDLE", "CHECKPOINT", "PATH", "FILE", "OUT", "FOLDER")
 # Spellings that were removed, with what to use.
@@ -78,16 +78,16 @@ def options_of(options: tuple[Option, ...]) -> Callable[[F], F]:
     return decorate
 
 
-def _decorator(option: Option, **more: Any) -> Callable[[F], F]:
+def _decorator(option: Option, **more: object) -> Callable[[F], F]:
     flags = option.flags or (f"--{option.name.replace('_', '-')}",)
     usual = "" if option.usual is None else f"  [default: {option.usual}]"
-    settings: dict[str, Any] = {
+    settings: dict[str, object] = {
         "help": option.help + usual, "metavar": option.metavar, "multiple": option.repeated,
         "required": option.default is REQUIRED,
     }  # fmt: skip
     if option.default is not REQUIRED:
-        settings["default"] = option.default
-        settings["show_default"] = option.default not in (None, False, ())
+        settings["default"] = None if option.default is ... else option.default
+        settings["show_default"] = option.default not in (None, False, (), ...)
     if option.repeated:
         settings["callback"] = lambda context, parameter, value: value or option.default
     if option.type.parse == "flag":
@@ -107,7 +107,7 @@ def token(text: str) -> str:
     return os.fsencode(text).decode("utf-8", "surrogateescape")
 
 
-_TYPES: dict[str, Any] = {"text": str, "token": token, "int": int, "float": float}
+_TYPES: dict[str, Callable[[str], object]] = {"text": str, "token": token, "int": int, "float": float}
 
 
 def refuse_both(name: str, flag: str) -> None:

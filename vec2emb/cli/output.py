@@ -5,19 +5,42 @@ from __future__ import annotations
 import contextlib
 import sys
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TextIO
 
 import click
 
 from ..errors import Vec2embError, Vec2embWarning
+from ..typed import JsonReport
 
 
-def emit(value: dict[str, Any]) -> None:
+def emit(value: JsonReport) -> None:
     """One JSON object on one line of stdout."""
     import json
 
     click.echo(json.dumps(value, ensure_ascii=True))
+
+
+class Result(Protocol):
+    """What a library call gives, as a program and as a person reads it."""
+
+    def to_dict(self) -> JsonReport: ...
+
+
+def show(done: Result, with_json: bool, quiet: bool = False, text: Callable[[], str] | None = None) -> None:
+    """Print a result: as JSON, or as text (its own, unless another is given) if it is not to be quiet."""
+    if with_json:
+        emit(done.to_dict())
+    elif not quiet:
+        tell(str(done) if text is None else text())
+
+
+def show_all(name: str, found: Sequence[Result], with_json: bool) -> None:
+    """Print several results, below one name in JSON."""
+    if with_json:
+        emit({name: [one.to_dict() for one in found]})
+    else:
+        tell("\n".join(map(str, found)))
 
 
 def fail(error: Vec2embError, with_json: bool) -> int:
@@ -56,12 +79,15 @@ def warnings_said() -> Iterator[None]:
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
-        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        def say_it(
+            message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:  # fmt: skip
             if isinstance(message, Vec2embWarning):
                 say(f"warning[{message.code}]: {message}")
             else:
-                usual(message, category, *place, **more)
+                usual(message, category, filename, lineno, file, line)
 
         warnings.simplefilter("always", Vec2embWarning)
-        warnings.showwarning = show
+        warnings.showwarning = say_it
         yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,11 @@ from ..options.commands import ATTACH, DESCRIBE, RESIZE
 from .convert import norms
 from .options import HeadedCommand, options_of
 from .output import emit, tell, warnings_said
+from .output import show as show_result
+
+if TYPE_CHECKING:
+    from ..editing.attaching import Attached, ShownTable
+    from ..editing.checkpoints import Resized
 
 
 @click.group(short_help="Attach, resize or show a position table.")
@@ -35,7 +40,7 @@ def attach(bundle: str, with_json: bool, quiet: bool, **options: Any) -> None:
 
     with warnings_said():
         done = attach_positions(bundle, **options)
-    _say(done, with_json, quiet)
+    show_result(done, with_json, quiet, lambda: _of_bundle(done))
 
 
 @positions.command(
@@ -51,10 +56,11 @@ def resize(checkpoint: str, output: str, with_json: bool, quiet: bool, **options
     All other tensors are copied byte for byte, and the maximum length in config.json follows.
     """
     from ..editing.attaching import resize_positions
+    from ..editing.checkpoints import Resized
 
     with warnings_said():
         done = resize_positions(checkpoint, output, **options)
-    _say(done, with_json, quiet)
+    show_result(done, with_json, quiet, lambda: _of_checkpoint(done) if isinstance(done, Resized) else _of_bundle(done))
 
 
 @positions.command(
@@ -75,27 +81,21 @@ def show(path: str, key: str | None, with_json: bool) -> None:
         tell(printable("\n".join(line for table in found for line in _shown(table))))
 
 
-def _say(done: Any, with_json: bool, quiet: bool) -> None:
-    if with_json:
-        emit(done.to_dict())
-    elif not quiet:
-        tell(printable("\n".join(_of_bundle(done) if hasattr(done, "positions") else _of_checkpoint(done))))
+def _of_bundle(done: Attached) -> str:
+    return printable("\n".join([f"{done.path}: {', '.join(done.keys)}", *norms(done)]))
 
 
-def _of_bundle(done: Any) -> list[str]:
-    return [f"{done.path}: {', '.join(done.keys)}", *norms(done)]
-
-
-def _of_checkpoint(done: Any) -> list[str]:
-    return [
+def _of_checkpoint(done: Resized) -> str:
+    lines = [
         f"{done.out}: from {done.checkpoint}",
         *(f"  {table.key}: {table.before:,} positions to {table.after:,}" for table in done.tables),
         *(f"  {change.file}: {change.field} {change.before:,} to {change.after:,}" for change in done.changes),
         *(f"  note: {note}" for note in done.notes),
     ]
+    return printable("\n".join(lines))
 
 
-def _shown(table: Any) -> list[str]:
+def _shown(table: ShownTable) -> list[str]:
     facts = table.facts
     front = f" from row {table.offset} on" if table.offset else ""
     like = f", as {' or '.join(facts.presets)}" if facts.presets else ""

@@ -6,7 +6,7 @@ import click
 
 from ..options.commands import SIMILAR
 from .options import HeadedCommand, options_of, token
-from .output import emit, tell, warnings_said
+from .output import show_all, warnings_said
 
 
 @click.command(
@@ -27,7 +27,4 @@ def similar(bundle: str, words: tuple[str, ...], top: int, with_json: bool) -> N
 
     with warnings_said():
         found = run(bundle, *map(token, words), top=top)
-    if with_json:
-        emit({"words": [neighbours.to_dict() for neighbours in found]})
-    else:
-        tell("\n".join(map(str, found)))
+    show_all("words", found, with_json)

@@ -6,7 +6,7 @@ import click
 
 from ..options.commands import VERIFY
 from .options import HeadedCommand, options_of
-from .output import emit, tell, warnings_said
+from .output import show, warnings_said
 
 
 @click.command(
@@ -30,8 +30,5 @@ def verify(
         found = run(
             bundle, source, rebuild, sha256=sha256, allow_pickle=allow_pickle, threads=threads, progress=not quiet
         )  # fmt: skip
-    if with_json:
-        emit(found.to_dict())
-    else:
-        tell(str(found))
+    show(found, with_json)
     return 0 if found.ok else 3

@@ -8,7 +8,7 @@ import click
 
 from ..options.commands import VOCAB
 from .options import HeadedCommand, options_of
-from .output import emit, tell, warnings_said
+from .output import show, warnings_said
 
 
 @click.command(
@@ -30,7 +30,4 @@ def vocab(corpus: tuple[str, ...], output: str, with_json: bool, quiet: bool, **
 
     with warnings_said():
         report = build_vocab(corpus, output, progress=not quiet, **options)
-    if with_json:
-        emit(report.to_dict())
-    elif not quiet:
-        tell(str(report))
+    show(report, with_json, quiet)

@@ -9,38 +9,44 @@ from .report import Report
 
 ExpectLike = str | Mapping[str, int | str]
 _SUMS = ("digest", "sha256")
-_KEYS = ("rows", "dim", *_SUMS)
+_BOUNDS = ("missing", "absent")  # how many words at most
+_KEYS = ("rows", "dim", *_SUMS, *_BOUNDS)
 
 
 class Expectations:
-    """Facts that must hold of the table: its rows, its dimension, the digest or the sha256 of its model.safetensors."""
+    """Facts that must hold of the table.
+
+    `rows`, `dim`, and `digest` and `sha256` (of model.safetensors) must be equal; `missing` and `absent` are the most
+    words allowed.
+    """
 
     def __init__(self, facts: dict[str, int | str]) -> None:
         self._facts = facts
 
     @classmethod
     def parse(cls, expect: ExpectLike | None) -> Expectations:
-        """Of a mapping, or of `rows=N,dim=N,digest=H,sha256=H`.
+        """Of a mapping, or of `rows=N,dim=N,digest=H,sha256=H,missing<=N,absent<=N`; a mapping has the names alone.
 
         Raises:
             UsageError: it is neither.
         """
         if expect is None:
             return cls({})
-        pairs = [tuple(p.partition("=")[::2]) for p in expect.split(",")] if isinstance(expect, str) else expect.items()
+        pairs = map(_pair, expect.split(",")) if isinstance(expect, str) else expect.items()
         facts: dict[str, int | str] = {}
         for key, value in pairs:
             text = str(value).strip()
             if key in _SUMS and len(text) == 64 and all(c in "0123456789abcdefABCDEF" for c in text):
                 facts[key] = text.lower()
-            elif key in ("rows", "dim") and text.isdecimal():
+            elif key in _KEYS and key not in _SUMS and text.isdecimal():
                 facts[key] = int(text)
             else:
                 raise UsageError(
                     "expect-form",
                     "this is no expectation",
-                    expected="rows=N, dim=N, digest=H or sha256=H (64 hexadecimal digits), separated by commas",
-                    found=f"{key}={text}",
+                    expected="rows=N, dim=N, digest=H or sha256=H (64 hexadecimal digits), missing<=N or absent<=N, "
+                    "separated by commas",
+                    found=f"{key}={text}" if isinstance(expect, Mapping) else expect,
                 )
         return cls(facts)
 
@@ -55,14 +61,25 @@ class Expectations:
         Raises:
             CheckError: something is different.
         """
-        found: dict[str, int | str] = {"rows": report.rows, "dim": report.dim, **(sums or {})}
-        for key in _KEYS:
-            if key in self._facts and key in found and self._facts[key] != found[key]:
+        facts: dict[str, int | str] = {"rows": report.rows, "dim": report.dim, **(sums or {})}
+        facts |= {key: getattr(report, key) for key in _BOUNDS}
+        for key, expected in self._facts.items():
+            if key not in facts:
+                continue
+            value = facts[key]
+            if not (int(value) <= int(expected) if key in _BOUNDS else value == expected):
                 raise CheckError(
                     f"expected-{key}",
                     "the table is not the one expected",
                     path=report.source,
-                    expected=f"{key}={self._facts[key]}",
-                    found=f"{key}={found[key]}",
+                    expected=f"{key}{'<=' if key in _BOUNDS else '='}{expected}",
+                    found=f"{key}={value}",
                     hint="nothing was written",
                 )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """Name and value; a bound with `=` in the place of `<=` has no name that is known."""
+    name, sign, value = text.partition("=")
+    is_bound, name = name.endswith("<"), name.removesuffix("<").strip()
+    return (name if is_bound == (name in _BOUNDS) and sign else text, value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from types import EllipsisType
 from typing import TYPE_CHECKING
 
 from ..bundle.model_layout import ModelPlan, ScaleLike
@@ -46,12 +47,14 @@ def convert(
     binary_dtype: str | None = None,
     byte_order: str | None = None,
     vocab: WordsLike | None = None,
+    fill_gaps: bool = False,
     corpus: CorpusLike | None = None,
     tokenizer: str = "whitespace",
     field: str | None = None,
     min_count: int = 1,
     max_size: int | None = None,
     missing: str = "normal",
+    pieces: str = "none",
     only: WordsLike | None = None,
     case_fallback: bool = False,
     lowercase: bool = False,
@@ -59,8 +62,9 @@ def convert(
     bad_rows: str = "error",
     nonfinite: str = "error",
     unit_norm: bool = False,
-    pad: str | None = "<pad>",
-    unk: str | None = "<unk>",
+    pad: str | EllipsisType | None = ...,
+    zero_padding: bool = False,
+    unk: str | EllipsisType | None = ...,
     unk_init: str | None = None,
     specials: Iterable[SpecialLike] = (),
     specials_at: str = "start",
@@ -111,9 +115,11 @@ def convert(
         binary_dtype: of the values of Word2Vec binary: `float16`, `float32`, `float64`. Saying it switches off the
             check whether the values are plausible.
         byte_order: of the same: `little`, `big`; likewise.
-        vocab: words whose rows are the table's rows, line by line: a file (text, vocab.json or tokenizer.json), a list,
-            a mapping {token: id} or a `Vocabulary`. If it holds padding and unknown, every id stays; if it holds
-            neither, both go in front.
+        vocab: words whose rows are the table's rows: a text file or a list, or a vocabulary with ids: a mapping
+            {token: id}, vocab.json, tokenizer.json, a tokenizer of `transformers` or `tokenizers`, or a `Vocabulary`.
+            Ids always stay. Lines keep their numbers as ids if they hold padding and unknown, or [PAD] or [UNK]; if
+            they hold neither, padding and unknown go in front.
+        fill_gaps: give ids of `vocab` without a token a row: a placeholder token, `<no token 7>`, drawn as `normal`.
         corpus: instead of `vocab`, text whose tokens are the words, the most frequent first: files, folders, patterns,
             URLs, as `count_tokens` takes them, or the counts that it gives. Special tokens among them are left out.
         tokenizer, field: how the corpus is read, as in `count_tokens`.
@@ -121,6 +127,9 @@ def convert(
         max_size: of the corpus, keep at most so many tokens.
         missing: the row of a word of `vocab` that the file lacks: `normal`, `mean`, `zeros`, `uniform`, or `error`; of
             a fastText model, `subword` composes it of its character n-grams.
+        pieces: style of the subword tokens of `vocab`: `wordpiece` (`##ing`), `metaspace` (`▁the`), `byte-level`
+            (`Ġthe`) or `none`. A token that stands for a word takes the row of that word; pieces from inside a word are
+            set as `missing` says, and `subword` composes them without their mark.
         only: words to keep, in the order of the file; the others are left out.
         case_fallback: a word of `vocab` or `only` that the file lacks takes the row of its lower-case, capitalised or
             upper-case spelling.
@@ -131,8 +140,11 @@ def convert(
         bad_rows: raise an `error` at a faulty row, or `skip` and count it.
         nonfinite: raise an `error` at `nan` and `inf`, `keep` them, or write `zero`.
         unit_norm: scale the file's rows to length 1; rows of zeros stay.
-        pad: the padding token, whose row is zero; None for none.
-        unk: the unknown token; None for none.
+        pad: the padding token, whose row is zero; None for none. `...` takes the token that `vocab` or the source
+            names, or that has a usual name ([PAD], <pad>); else `<pad>`, but none if the ids of `vocab` stay. A token
+            that is not in such a vocabulary gets a row at the end. A folder of a static model keeps its padding row.
+        zero_padding: make the padding row zero also if such a folder has other values there.
+        unk: the unknown token; None for none, `...` as for `pad`, with the names [UNK] and <unk>.
         unk_init: how the unknown token's row is set: `zeros`, `mean`, `normal`, `uniform` or `token:WORD`. None takes
             the file's own vector of that token, or `mean` where it has none.
         specials: further special tokens, each `TOKEN`, `TOKEN=INIT` or a pair (token, init). Without an INIT a token
@@ -162,13 +174,14 @@ def convert(
         source_url: where the file came from, recorded.
         if_exists: what to do about a bundle that stands there: `error`, `replace` it, or `keep` it if this
             conversion gives the same, else raise.
-        expect: what must come out, or nothing is written: `rows`, `dim`, and of model.safetensors its `digest` (as
+        expect: what must come out, or nothing is written: `rows`, `dim`, of model.safetensors its `digest` (as
             vec2emb.json has it) or plain `sha256` (of shards, what `sha256sum shard-* | sha256sum` prints), which takes
-            another pass over the file. A mapping, or `rows=N,dim=N,digest=H`.
+            another pass over the file, and at most so many words that the source lacks: `missing` of `vocab` or
+            `corpus`, `absent` of `only`. A mapping, or `rows=N,dim=N,digest=H,missing<=N,absent<=N`.
         row_report: a file for JSON lines, one for each row that is not simply the file's own; an earlier row report
             is replaced, any other file is kept.
         dry_run: read and select, write nothing; numbers are not checked.
-        strict: make every warning an error.
+        strict: make warnings errors, except those of absent words, which `expect` bounds.
         threads: how many workers; as many as there are cores by default. The result is the same.
         progress: True for the usual display, or a function of (bytes done, bytes in all or None).
 

@@ -227,7 +227,9 @@ def collect_warnings(
     lacking = f"{_some(len(missing), 'word')} of the vocabulary not in the file: {few}"
     if missing and len(missing) + len(selection.specials) >= len(selection):
         lacking = f"none of the words of the vocabulary is in the file (first {few}); is that the right list?"
-    warn("missing-words", len(missing), None, lacking)
+        warn("all-words-missing", len(missing), None, lacking)
+    else:
+        warn("missing-words", len(missing), None, lacking)
     few = ", ".join(shown(name) for name in absent[:FEW])
     warn("absent-words", len(absent), None, f"{_some(len(absent), 'word')} to keep not in the file: {few}")
     warn(
@@ -248,15 +250,19 @@ def _some(count: int, noun: str) -> str:
     return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+OUTCOMES = ("missing-words", "absent-words", "words-without-subwords")  # of what was asked for; `expect` bounds them
+
+
 def announce(found: list[Vec2embWarning], strict: bool) -> None:
-    """Warn of everything, or with `strict` raise the first.
+    """Warn of everything, or with `strict` raise the first that is not a mere outcome of the caller's own options.
 
     Raises:
-        InputError: with `strict`, if there is a warning; its code is that of the warning.
+        InputError: with `strict`, if there is such a warning; its code is that of the warning.
     """
-    if strict and found:
-        others = f" (and {len(found) - 1} more kinds of warning)" if len(found) > 1 else ""
-        first = found[0]
-        raise InputError(first.code, f"{first.message}{others}", hint="--strict makes every warning an error")
+    odd = [warning for warning in found if warning.code not in OUTCOMES]
+    if strict and odd:
+        others = f" (and {len(odd) - 1} more kinds of warning)" if len(odd) > 1 else ""
+        first = odd[0]
+        raise InputError(first.code, f"{first.message}{others}", hint="--strict makes such a warning an error")
     for warning in found:
         warn_caller(warning)

@@ -170,7 +170,7 @@ class RowWriter:
         missing = self._selection.missing()
         for start in range(0, len(missing), COMPOSED):
             rows = missing[start : start + COMPOSED]
-            made, width = compose(self._selection.names(rows)), 4 * self._table.dim
+            made, width = compose(self._selection.texts(rows)), 4 * self._table.dim
             for place, row in enumerate(rows):
                 self._table.write(row, made[place * width : (place + 1) * width])
 

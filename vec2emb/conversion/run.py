@@ -68,7 +68,7 @@ class Conversion(NamedTuple):
             report = self._described(opened, counts, selection, planned_inits(selection), None)[0]
         for _ in report.spelled(selection.vocabulary()):
             pass
-        report.warnings, report.dry_run = [*found, *filter(None, [_left_behind(opened)])], True
+        report.warnings, report.dry_run = [*self._unasked(found), *filter(None, [_left_behind(opened)])], True
         self.expected.check(report)
         announce(report.warnings, self.strict)
         return report
@@ -118,8 +118,15 @@ class Conversion(NamedTuple):
             inits = row_writer.finish(self.seed, self.missing, compose)
         report, layout = self._described(opened, counts, selection, inits, writer.rows)
         odd = [layout.warning(label), _left_behind(opened), _without_subwords(opened, lacking)]
-        report.warnings = [*found, *filter(None, odd)]
+        report.warnings = [*self._unasked(found), *filter(None, odd)]
         return selection, report, layout
+
+    def _unasked(self, found: Sequence[Vec2embWarning]) -> list[Vec2embWarning]:
+        """The warnings without those of words whose absence the caller's own option provides for."""
+        provided = {"absent-words"}
+        if self.missing != "normal":
+            provided |= {"missing-words"} if self.missing != "subword" else {"missing-words", "all-words-missing"}
+        return [warning for warning in found if warning.code not in provided]
 
     def _described(
         self, opened: Pass, counts: Counts, selection: Selection, inits: Sequence[str], table: RowFile | None
@@ -159,7 +166,7 @@ def _settle(opened: Pass, plan: Plan, missing: str) -> None:
     """Let the plan follow what the source says of itself."""
     opened.check_missing(missing)
     if opened.matrix is not None:
-        plan.adopt(opened.matrix.pad, opened.matrix.unk)
+        plan.adopt(opened.matrix.pad, opened.matrix.unk, opened.matrix.keeps_padding)
 
 
 def _left_behind(opened: Pass) -> Vec2embWarning | None:

@@ -156,6 +156,10 @@ class Selection:
         """The tokens of missing rows."""
         return [self.index.token(row).decode() for row in rows]
 
+    def texts(self, rows: Sequence[int]) -> list[str]:
+        """The texts that vectors of missing rows are composed of."""
+        return self.names(rows)
+
     def settle(self) -> None:
         """Called once, when all rows of the file were seen."""
 

@@ -7,23 +7,40 @@ from collections.abc import Iterator, Sequence
 from .._kernel import Block, TokenIndex
 from .._kernel.codes import State
 from ..errors import VocabularyError, shown
+from ..words.pieces import speller, text_of
 from ..words.special_tokens import Special
-from ..words.vocabulary import Vocabulary, other_forms
+from ..words.vocabulary import Vocabulary
+from ..words.word_list import WordList
 from .selection import Rules, Selection
 
 
 class Arrangement:
     """Where special tokens stand in a vocabulary that is given.
 
-    If the vocabulary holds padding and unknown, its lines keep their numbers as ids. If it holds neither, both go in
-    front (or to the end). If it holds one of two, nobody can say what is meant.
+    The ids of a vocabulary with ids stay, and new special tokens go to the end. If lines hold padding and unknown, they
+    keep their numbers as ids. If they hold neither, both go in front (or to the end). If they hold one of the two, it
+    is undecided which is meant.
 
     Attributes:
         front, end: special tokens that get rows in front of the words, or behind them.
         shift: what to add to a line, counted from 0, to get its row.
     """
 
-    def __init__(self, vocab: Vocabulary, specials: Sequence[Special], specials_at: str, label: str | None) -> None:
+    def __init__(self, words: WordList, specials: Sequence[Special], specials_at: str) -> None:
+        vocab = words.vocab
+        new = [special for special in specials if special.token not in vocab.tokens]
+        if words.has_ids:
+            specials_at = "end"
+        else:
+            self._check_lines(words, specials, new, specials_at)
+        self.front = new if specials_at == "start" else []
+        self.end = new if specials_at == "end" else []
+        self.shift = len(self.front)
+
+    @staticmethod
+    def _check_lines(words: WordList, specials: Sequence[Special], new: Sequence[Special], specials_at: str) -> None:
+        """Refuse lines of which it is undecided whether their numbers are ids."""
+        vocab = words.vocab
         main = [special for special in specials if special.role != "special"]
         held = [special for special in main if special.token in vocab.tokens]
         if held and len(held) < len(main):
@@ -31,22 +48,18 @@ class Arrangement:
             raise VocabularyError(
                 "special-missing",
                 f"the vocabulary holds {shown(held[0].token)}, but not {shown(lacking.token)}",
-                path=label,
+                path=words.label,
                 expected="both the padding and the unknown token, or neither",
                 hint="name the one that it has with --pad TOKEN or --unk TOKEN, leave one out with --no-pad or "
                 "--no-unk, or add it to the file",
             )
-        new = [special for special in specials if special.token not in vocab.tokens]
         if new and specials_at == "start" and (held or not main):
             raise VocabularyError(
                 "special-missing",
                 f"the vocabulary does not hold the special token {shown(new[0].token)}, and its ids are to stay",
-                path=label,
+                path=words.label,
                 hint="add the token to the file, or put it behind the words with --specials-at end",
             )
-        self.front = new if specials_at == "start" else []
-        self.end = new if specials_at == "end" else []
-        self.shift = len(self.front)
 
     def tokens(self, vocab: Vocabulary) -> bytes:
         """All tokens of the table, each followed by LF."""
@@ -61,17 +74,17 @@ class GivenOrder(Selection):
 
     def __init__(
         self,
-        vocab: Vocabulary,
+        words: WordList,
         specials: list[Special],
         specials_at: str = "start",
         rules: Rules | None = None,
         *,
         extra_tokens: Sequence[bytes] = (),
-        label: str | None = None,
     ) -> None:
         super().__init__([], specials_at, rules)
         self.specials = specials
-        self.arrangement = Arrangement(vocab, specials, specials_at, label)
+        vocab = words.vocab
+        self.arrangement = Arrangement(words, specials, specials_at)
         blob = self.arrangement.tokens(vocab)
         self._rows = len(vocab) + len(self.arrangement.front) + len(self.arrangement.end)
         self.index = TokenIndex.over(blob + b"".join(token + b"\n" for token in extra_tokens))
@@ -117,6 +130,8 @@ class Fallback(Selection):
 
     Args:
         words: the words, in order.
+        pieces: the style of subword tokens, which take the rows of the words they stand for; or `none`.
+        case_fallback: whether words take the rows of other cases.
         arrangement: where the special tokens stand, if the rows are to follow the words; None keeps the words that have
             a row, in the order in which the file has it.
 
@@ -136,9 +151,13 @@ class Fallback(Selection):
         *,
         extra_tokens: Sequence[bytes] = (),
         arrangement: Arrangement | None = None,
+        pieces: str = "none",
+        case_fallback: bool = True,
     ) -> None:
         super().__init__(specials, specials_at, rules, extra_tokens=extra_tokens)
-        self.lookup = "case-fallback"
+        self.lookup = "case-fallback" if case_fallback else "exact"
+        self._pieces = pieces
+        self._spellings = speller(pieces, case_fallback)
         self.arrangement = arrangement
         self._words = words
         self._names: list[bytes] = []
@@ -146,7 +165,7 @@ class Fallback(Selection):
         self._order: dict[int, int] = {}  # ids that the file has, in its order
         self._absent: list[bytes] = []
         for word in words:
-            for spelling in spellings(word):
+            for spelling in self._spellings(word):
                 self.index.add(spelling.encode())
 
     def __len__(self) -> int:
@@ -191,7 +210,7 @@ class Fallback(Selection):
             self.sources.append(source)
 
     def _choose(self, word: str) -> int:
-        ids = (self.index.get(spelling.encode()) for spelling in spellings(word))
+        ids = (self.index.get(spelling.encode()) for spelling in self._spellings(word))
         return next((id for id in ids if self.index.met(id)), -1)
 
     def vocabulary(self) -> Iterator[bytes]:
@@ -203,6 +222,10 @@ class Fallback(Selection):
 
     def names(self, rows: Sequence[int]) -> list[str]:
         return [self._names[row].decode() for row in rows]
+
+    def texts(self, rows: Sequence[int]) -> list[str]:
+        names = self.names(rows)
+        return names if self._pieces == "none" else [text_of(name, self._pieces) for name in names]
 
     @property
     def absent(self) -> list[bytes]:
@@ -220,11 +243,6 @@ class Fallback(Selection):
         self.index.find_rows(block.buffer, rows)
         for row in rows.rows_in_state(State.NEW):
             self._order[rows.id_of(row)] = len(self._order)
-
-
-def spellings(word: str) -> list[str]:
-    """The spellings under which a word may be found, the best first, none twice."""
-    return list(dict.fromkeys([word, *(form(word) for form in other_forms("case-fallback"))]))
 
 
 def ranges_without(rows: Sequence[int], count: int) -> Iterator[tuple[int, int]]:

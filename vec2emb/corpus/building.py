@@ -12,6 +12,7 @@ from ..io.atomic import check_file
 from ..io.urls import local_only
 from ..options.commands import BUILD_VOCAB
 from ..options.definition import check
+from ..typed import JsonReport
 from ..words.vocabulary_file import write
 from .counting import count_tokens
 from .inputs import PathsLike
@@ -41,7 +42,7 @@ class VocabReport(NamedTuple):
     counts_path: str | None
     seconds: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonReport:
         """What `--json` prints."""
         return self._asdict()
 

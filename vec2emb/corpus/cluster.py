@@ -14,9 +14,9 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import MissingPackageError, TryAgainError, UsageError, Vec2embError
+from ..errors import TryAgainError, UsageError, Vec2embError, needed
 from ..io.remote import filesystem
 from ..io.urls import is_url
 from ..options.threads import worker_count
@@ -26,6 +26,11 @@ from .merging import merge_files
 from .settings import Settings
 from .tables import arrow
 from .tasks import count_pieces, merge_tables, write_table
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from dask.delayed import Delayed
 
 PIECE = 64 << 20  # bytes that a task counts at least, where there is more than one
 TASKS = 2000  # of counting at most, unless the pieces grew too large for that
@@ -43,7 +48,7 @@ def count_on_cluster(
     inputs: list[Input],
     settings: Settings,
     memory: int,
-    scheduler: Any,
+    scheduler: object,
     parts: str | os.PathLike[str] | None,
     show: Callable[[int], None] | None,
 ) -> TokenCounts:
@@ -61,7 +66,7 @@ def count_on_cluster(
     total = sum(one.size or 0 for one in inputs)
     groups = list(_groups(inputs, min(max(total // TASKS, PIECE), LARGEST)))
     buckets = min(max(total // BUCKET, 1), BUCKETS)
-    with _run_of(scheduler) as run, _shared(parts, run) as shared, tempfile.TemporaryDirectory() as here:
+    with _run_of(scheduler) as run, _shared(parts, run.is_here) as shared, tempfile.TemporaryDirectory() as here:
         topic = f"vec2emb-{uuid.uuid4().hex}"
         done = _Done([size for _, size in groups], show)
         files = run(_graph([pieces for pieces, _ in groups], settings, buckets, shared, topic), topic, done)
@@ -94,7 +99,7 @@ def _groups(inputs: list[Input], size: int) -> Iterator[tuple[list[Piece], int]]
         yield waiting, held
 
 
-def _graph(groups: list[list[Piece]], settings: Settings, buckets: int, folder: str, topic: str) -> list[Any]:
+def _graph(groups: list[list[Piece]], settings: Settings, buckets: int, folder: str, topic: str) -> list[Delayed]:
     """The task that writes each bucket, and below it all others."""
     from dask.delayed import delayed
 
@@ -127,16 +132,19 @@ class _Done:
             self._show(sum(self._sizes[number] for number in self._numbers))
 
 
-Run = Callable[[list[Any], str, _Done], list[str]]
+class Run(Protocol):
+    """Runs a graph; `is_here` says whether its workers see the files of this machine."""
+
+    is_here: bool
+
+    def __call__(self, graph: list[Delayed], topic: str, done: _Done) -> list[str]: ...
 
 
 @contextlib.contextmanager
-def _run_of(scheduler: Any) -> Iterator[Run]:
-    """What runs a graph; attribute `is_here` says whether its workers see the files of this machine."""
-    try:
+def _run_of(scheduler: object) -> Iterator[Run]:
+    """What runs a graph on a scheduler."""
+    with needed("dask", "dask", "the engine dask"):
         import dask.callbacks
-    except ImportError:
-        raise MissingPackageError.of("dask", "dask", "the engine dask") from None
     if isinstance(scheduler, str) and scheduler not in LOCAL and ":" not in scheduler:
         raise UsageError(
             "unknown-scheduler", "there is no such scheduler", expected=f"{', '.join(LOCAL)} or the address of one",
@@ -153,12 +161,10 @@ def _run_of(scheduler: Any) -> Iterator[Run]:
     if not isinstance(scheduler, str):
         yield _Distributed(scheduler)
         return
-    try:
+    with needed("distributed", "dask", "a Dask cluster"):
         import distributed
-    except ImportError:
-        raise MissingPackageError.of("distributed", "dask", "a Dask cluster") from None
     try:
-        connect: Any = distributed.Client
+        connect: Any = distributed.Client  # whose functions have no types
         client = connect(scheduler, set_as_default=False, timeout=TIMEOUT)
     except (OSError, TimeoutError) as error:
         raise TryAgainError("scheduler-silent", f"the scheduler does not answer ({error})", path=scheduler) from error
@@ -173,14 +179,14 @@ class _Local:
 
     is_here = True
 
-    def __init__(self, dask: Any, scheduler: Any) -> None:
+    def __init__(self, dask: ModuleType, scheduler: object) -> None:
         self._dask = dask
         self._scheduler = scheduler
 
-    def __call__(self, graph: list[Any], topic: str, done: _Done) -> list[str]:
+    def __call__(self, graph: list[Delayed], topic: str, done: _Done) -> list[str]:
         prefix = f"{topic}-count-"
 
-        def note(key: Any, *_: object) -> None:
+        def note(key: object, *_: object) -> None:
             if isinstance(key, str) and key.startswith(prefix):
                 done.add(int(key.removeprefix(prefix)))
 
@@ -199,7 +205,7 @@ class _Distributed:
         self._client = client
         self.is_here = client.scheduler.address.startswith(_HERE)
 
-    def __call__(self, graph: list[Any], topic: str, done: _Done) -> list[str]:
+    def __call__(self, graph: list[Delayed], topic: str, done: _Done) -> list[str]:
         from distributed.scheduler import KilledWorker
 
         client = self._client
@@ -217,10 +223,10 @@ class _Distributed:
 
 
 @contextlib.contextmanager
-def _shared(parts: str | os.PathLike[str] | None, run: Any) -> Iterator[str]:
+def _shared(parts: str | os.PathLike[str] | None, is_here: bool) -> Iterator[str]:
     """A folder of our own that the workers and this process see; gone afterwards."""
     if parts is None:
-        if not run.is_here:
+        if not is_here:
             raise UsageError(
                 "parts-missing",
                 "the workers run elsewhere, and must leave their counts where this process finds them",

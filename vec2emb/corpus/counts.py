@@ -157,9 +157,9 @@ class TokenCounts:
             OutputError: it exists and `replace` is not set, or it cannot be written.
             MissingPackageError: Parquet needs pyarrow.
         """
-        from .storing import save
+        from .storing import CountFacts, save
 
-        facts = {"tokenizer": self.tokenizer, "lowercase": self.lowercase}
+        facts: CountFacts = {"tokenizer": self.tokenizer, "lowercase": self.lowercase}
         save(os.fspath(path), self._blob, self.counts, facts, replace)
 
     @classmethod

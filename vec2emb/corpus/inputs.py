@@ -5,11 +5,17 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import InputError, UsageError, Vec2embWarning, warn_caller
 from ..io.compression import HEAD, codec_of
 from ..io.urls import is_url, label_of, name_of, plain
+
+if TYPE_CHECKING:
+    from io import FileIO
+
+    from ..io.remote.files import RemoteFile
+    from .tables import OpenFile
 
 PathsLike = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -35,7 +41,7 @@ class Input(NamedTuple):
     @property
     def is_packed(self) -> bool:
         """Whether its name says that it is compressed."""
-        return _name(self.path).endswith(_PACKED)
+        return lower_name(self.path).endswith(_PACKED)
 
 
 class Piece(NamedTuple):
@@ -136,19 +142,19 @@ def _input(path: str) -> Input:
 
 def _remote(url: str) -> Iterator[Input]:
     """The files of a URL. One of a web server is a file, unless it ends with `/` or its path holds `*`."""
-    from ..io.remote import listed
+    from ..io.remote import listed, open_remote
 
     listing = listed(url, _PATTERN)
     if listing is None:  # a file of a web server, of which opening it tells all that there is to know
-        with open_raw(url) as file:
+        with open_remote(url) as file:
             yield Input(url, _kind(url), file.size)
         return
     for one, size in listing:
-        if not _name(one).startswith("."):
+        if not lower_name(one).startswith("."):
             yield Input(one, _kind(one), size)
 
 
-def open_raw(path: str) -> Any:
+def open_raw(path: str) -> FileIO | RemoteFile:
     """A file of this machine or behind a URL, opened for reading bytes; seekable, unless a server does not have that.
 
     Raises:
@@ -189,7 +195,7 @@ def cut(inputs: Iterable[Input], size: int) -> Iterator[Piece]:
                     yield Piece(one.path, one.kind, start, min(start + size, one.size))
 
 
-def _row_groups(path: str, file: Any, size: int) -> Iterator[Piece]:
+def _row_groups(path: str, file: OpenFile, size: int) -> Iterator[Piece]:
     from .tables import parquet_file
 
     metadata = parquet_file(file, path).metadata
@@ -201,13 +207,13 @@ def _row_groups(path: str, file: Any, size: int) -> Iterator[Piece]:
             start, held = group + 1, 0
 
 
-def _name(path: str) -> str:
+def lower_name(path: str) -> str:
     """The base name, in lower case."""
     return (name_of(path) if is_url(path) else os.path.basename(path)).lower()
 
 
 def _kind(path: str) -> str:
-    name = _name(path)
+    name = lower_name(path)
     for suffix in _PACKED:
         name = name.removesuffix(suffix)
     return "json" if name.endswith(_JSON) else "text"

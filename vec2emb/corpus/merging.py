@@ -6,12 +6,13 @@ import mmap
 import os
 import tempfile
 from collections.abc import Iterable
-from typing import Any
+from types import ModuleType
+from typing import IO
 
 import numpy as np
 
 from .._kernel import TokenCounter
-from ..errors import MissingPackageError
+from ..errors import needed
 from .counts import TokenCounts
 from .settings import Settings
 from .tables import blob_of, parquet_file, slices, table_of, write_parquet
@@ -19,12 +20,10 @@ from .tables import blob_of, parquet_file, slices, table_of, write_parquet
 _LEAST = 256 << 20  # with less DuckDB cannot sort
 
 
-def duckdb() -> Any:
+def duckdb() -> ModuleType:
     """The duckdb package. Raises MissingPackageError."""
-    try:
+    with needed("duckdb", "corpus", "counting more than fits in memory"):
         import duckdb as package
-    except ImportError:
-        raise MissingPackageError.of("duckdb", "corpus", "counting more than fits in memory") from None
     return package
 
 
@@ -89,7 +88,7 @@ def mapped(path: str, folder: str, settings: Settings) -> TokenCounts:
     )
 
 
-def _map(file: Any) -> memoryview:
+def _map(file: IO[bytes]) -> memoryview:
     """A file of ours that has no name any more: it can neither change nor outlive the map."""
     file.flush()
     size = file.tell()

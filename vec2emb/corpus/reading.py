@@ -6,7 +6,7 @@ import contextlib
 import io
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..errors import InputError, SourceError
 from ..io.sources import Source, open_source
@@ -16,6 +16,11 @@ from .inputs import PARQUET, Piece, open_raw
 from .settings import FIELD, Settings
 from .splitting import splitter_of
 from .tables import arrow, parquet_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .tables import OpenFile
 
 BLOCK = 1 << 20  # bytes read at a time
 LIMIT = 64 << 20  # bytes that a token or line may have
@@ -40,7 +45,7 @@ class Block(NamedTuple):
     size: int = 0
     offset: int = 0
     line: int | None = None
-    rows: Any = None
+    rows: pa.Array | None = None
 
 
 class Reader(Protocol):
@@ -193,7 +198,7 @@ def _put(buffer: bytearray, start: int, data: bytes | memoryview) -> None:
 class _ParquetReader:
     """Rows of the column that holds text."""
 
-    def __init__(self, file: Any, piece: Piece, column: str) -> None:
+    def __init__(self, file: OpenFile, piece: Piece, column: str) -> None:
         self._label = label_of(piece.path)
         self._file = file
         self._row = 0
@@ -204,7 +209,7 @@ class _ParquetReader:
             file.close()
             raise
 
-    def _rows_of(self, column: str, piece: Piece) -> Iterator[Any]:
+    def _rows_of(self, column: str, piece: Piece) -> Iterator[pa.RecordBatch]:
         names = self._opened.schema_arrow.names
         if column not in names:
             raise InputError(
@@ -216,8 +221,7 @@ class _ParquetReader:
             )
         stop = self._opened.metadata.num_row_groups if piece.stop is None else piece.stop
         groups = list(range(piece.start, stop))
-        batches: Iterator[Any] = self._opened.iter_batches(ROWS, row_groups=groups, columns=[column], use_threads=False)
-        return batches
+        return self._opened.iter_batches(ROWS, row_groups=groups, columns=[column], use_threads=False)  # type: ignore[no-any-return]
 
     @property
     def consumed(self) -> int:
@@ -242,13 +246,13 @@ class _ParquetReader:
 class _Part(io.RawIOBase):
     """The bytes from `start` on, up to `stop`, of a file that is closed with it."""
 
-    def __init__(self, file: Any, name: str, start: int = 0, stop: int | None = None) -> None:
+    def __init__(self, file: OpenFile, name: str, start: int = 0, stop: int | None = None) -> None:
         self.name = name
         self._file = file
         self._left = None if stop is None else stop - start
         file.seek(start)
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # which io always gives
         size = len(buffer)
         data = self._file.read(size if self._left is None else min(size, self._left))
         buffer[: len(data)] = data
@@ -274,7 +278,7 @@ def _range_of(piece: Piece, separators: bytes) -> tuple[Source, int]:
         raise
 
 
-def boundary(file: Any, at: int, separators: bytes) -> int:
+def boundary(file: OpenFile, at: int, separators: bytes) -> int:
     """The first place from `at` on that has a separator in front of it; the file's end if there is none."""
     if at == 0:
         return 0
@@ -288,7 +292,7 @@ def boundary(file: Any, at: int, separators: bytes) -> int:
     return place
 
 
-def _seekable(source: Source, path: str) -> Any:
+def _seekable(source: Source, path: str) -> OpenFile:
     """A file that can be read at any place: the source's own, or a copy on disk of what it decompresses to."""
     if source.compression == "none" and source.member is None:
         file = open_raw(path)

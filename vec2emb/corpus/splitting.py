@@ -17,7 +17,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from ..errors import InputError, MissingPackageError, UsageError
+from ..errors import InputError, UsageError, needed
 from .settings import Settings
 
 
@@ -47,10 +47,8 @@ def splitter_of(settings: Settings) -> Splitter:
         return Splitter()
     if kind == "lines":
         return Splitter(split=lambda texts: texts)
-    try:
+    with needed("tokenizers", "corpus", f"the tokenizer {kind}"):
         import tokenizers
-    except ImportError:
-        raise MissingPackageError.of("tokenizers", "corpus", f"the tokenizer {kind}") from None
     if kind == "bert":
         return Splitter(spread=_pieces_of(tokenizers.pre_tokenizers.BertPreTokenizer()))
     if kind == "regex":

@@ -8,29 +8,40 @@ and read in any; what is written is the same whenever the counts are. Of Parquet
 from __future__ import annotations
 
 import json
-import os
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypedDict, cast
 
 import numpy as np
 
 from .._kernel import TokenCounter
 from ..errors import InputError, UsageError, VocabularyError, shown
 from ..io.atomic import check_file, new_output
-from ..io.urls import is_url, label_of, local_only, name_of
+from ..io.urls import label_of, local_only
+from ..typed import Json
 from ..words.vocabulary_file import check_utf8, read
-from .inputs import open_raw
+from .inputs import lower_name, open_raw
 from .tables import blob_of, parquet_file, slices, table_of, write_parquet
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
+
 KEY = "vec2emb"
+
+
+class CountFacts(TypedDict, total=False):
+    """How tokens were counted; a file of another program may say nothing."""
+
+    tokenizer: str | None
+    lowercase: bool
+
+
 SUFFIXES = (".parquet", ".tsv")
 
 
 def check_name(path: str) -> None:
     """Refuse a name that does not say what the file is to be."""
-    if not _name(path).endswith(SUFFIXES):
+    if not lower_name(path).endswith(SUFFIXES):
         raise UsageError(
             "counts-suffix",
             "counts are a .parquet or a .tsv file",
@@ -39,31 +50,26 @@ def check_name(path: str) -> None:
         )
 
 
-def _name(path: str) -> str:
-    """The base name, in lower case."""
-    return (name_of(path) if is_url(path) else os.path.basename(path)).lower()
-
-
-def save(path: str, blob: memoryview, counts: NDArray[np.int64], facts: dict[str, Any], replace: bool) -> None:
+def save(path: str, blob: memoryview, counts: NDArray[np.int64], facts: CountFacts, replace: bool) -> None:
     """Write tokens, their counts, int64[distinct], and where the format has a place for them facts on both."""
     local_only(path, "a file of counts that is written")
     check_name(path)
     with new_output(path, lambda: check_file(path, replace=replace)) as file:
-        (_write_tsv if _name(path).endswith(".tsv") else _write_parquet)(file, blob, counts, facts)
+        (_write_tsv if lower_name(path).endswith(".tsv") else _write_parquet)(file, blob, counts, facts)
 
 
-def _write_tsv(file: BinaryIO, blob: memoryview, counts: NDArray[np.int64], facts: dict[str, Any]) -> None:
+def _write_tsv(file: BinaryIO, blob: memoryview, counts: NDArray[np.int64], facts: CountFacts) -> None:
     for part, numbers in slices(blob, counts):
         tokens = bytes(part).split(b"\n")
         file.write(b"".join(b"%b\t%d\n" % pair for pair in zip(tokens, numbers.tolist(), strict=False)))
 
 
-def _write_parquet(file: BinaryIO, blob: memoryview, counts: NDArray[np.int64], facts: dict[str, Any]) -> None:
+def _write_parquet(file: BinaryIO, blob: memoryview, counts: NDArray[np.int64], facts: CountFacts) -> None:
     tables = (table_of(*part) for part in slices(blob, counts))
     write_parquet(file, tables, {KEY: json.dumps(facts, sort_keys=True)})
 
 
-def load(path: str) -> tuple[TokenCounter, dict[str, Any]]:
+def load(path: str) -> tuple[TokenCounter, CountFacts]:
     """The counts of a file, and the facts on them.
 
     Raises:
@@ -72,8 +78,8 @@ def load(path: str) -> tuple[TokenCounter, dict[str, Any]]:
     """
     check_name(path)
     counter = TokenCounter()
-    facts: dict[str, Any] = {}
-    if _name(path).endswith(".tsv"):
+    facts: CountFacts = {}
+    if lower_name(path).endswith(".tsv"):
         rows = _read_tsv(counter, path)
     else:
         rows, facts = _read_parquet(counter, path)
@@ -99,14 +105,14 @@ def _read_tsv(counter: TokenCounter, path: str) -> int:
     return len(lines)
 
 
-def _check_types(batch: Any) -> None:
+def _check_types(batch: pa.RecordBatch) -> None:
     if batch.column("token").null_count or batch.column("count").null_count:
         raise ValueError("a value is null")
     if np.dtype(batch.column("count").type.to_pandas_dtype()).kind not in "iu":
         raise TypeError(f"counts are {batch.column('count').type}")
 
 
-def _read_parquet(counter: TokenCounter, path: str) -> tuple[int, dict[str, Any]]:
+def _read_parquet(counter: TokenCounter, path: str) -> tuple[int, CountFacts]:
     with open_raw(path) as file:
         path = label_of(path)
         opened = parquet_file(file, path)
@@ -125,7 +131,7 @@ def _read_parquet(counter: TokenCounter, path: str) -> tuple[int, dict[str, Any]
             rows += batch.num_rows
         metadata = opened.schema_arrow.metadata or {}
     try:
-        facts = json.loads(metadata.get(KEY.encode(), b"{}"))
+        facts: Json = json.loads(metadata.get(KEY.encode(), b"{}"))
     except ValueError:
         facts = {}
-    return rows, facts if isinstance(facts, dict) else {}
+    return rows, cast("CountFacts", facts) if isinstance(facts, dict) else {}

@@ -6,15 +6,24 @@ A *blob* is what the kernel gives and takes: tokens in UTF-8, each followed by L
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from ..errors import InputError, MissingPackageError
+from ..errors import InputError, needed
 
 if TYPE_CHECKING:
+    from io import FileIO
+    from types import ModuleType
+    from typing import IO
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
     from numpy.typing import NDArray
 
+    from ..io.remote.files import RemoteFile
+
+    OpenFile = IO[bytes] | FileIO | RemoteFile  # of bytes, that can be jumped in
     Counts = NDArray[np.int64]
     Buffer = bytes | memoryview
 
@@ -22,27 +31,25 @@ ROWS = 1 << 17  # of a row group; fixed, so that the same counts give the same f
 _BLOCK = 8 << 20  # bytes of tokens that are turned at a time
 
 
-def arrow() -> Any:
+def arrow() -> ModuleType:
     """The pyarrow package, with its Parquet module.
 
     Raises:
         MissingPackageError: it is not there.
     """
-    try:
+    with needed("pyarrow", "corpus", "reading and writing Parquet"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError:
-        raise MissingPackageError.of("pyarrow", "corpus", "reading and writing Parquet") from None
-    return pyarrow
+    return pyarrow  # type: ignore[no-any-return]
 
 
-def schema(metadata: dict[str, str] | None = None) -> Any:
+def schema(metadata: dict[str, str] | None = None) -> pa.Schema:
     """The schema of all files of counts."""
     pa = arrow()
     return pa.schema([pa.field("token", pa.large_string(), False), pa.field("count", pa.int64(), False)], metadata)
 
 
-def table_of(blob: Buffer, counts: Counts) -> Any:
+def table_of(blob: Buffer, counts: Counts) -> pa.Table:
     """The table of a blob and its counts; what it holds is its own."""
     pa = arrow()
     data = np.frombuffer(blob, np.uint8)
@@ -55,7 +62,7 @@ def table_of(blob: Buffer, counts: Counts) -> Any:
     return pa.Table.from_arrays([tokens, column], schema=schema())
 
 
-def blob_of(batch: Any) -> tuple[bytes, Counts]:
+def blob_of(batch: pa.Table | pa.RecordBatch) -> tuple[bytes, Counts]:
     """The blob and the counts of a table or record batch, in its order."""
     pa = arrow()
     tokens = batch.column("token")
@@ -99,7 +106,9 @@ def _after_tokens(view: memoryview, start: int, number: int) -> int:
         start += min(_BLOCK, len(view) - start)
 
 
-def write_parquet(file: Any, parts: Iterable[Any], metadata: dict[str, str] | None = None) -> None:
+def write_parquet(
+    file: str | BinaryIO | pa.NativeFile, parts: Iterable[pa.Table], metadata: dict[str, str] | None = None
+) -> None:
     """Write tables of at most `ROWS` rows each as the row groups of one Parquet file."""
     pa = arrow()
     with pa.parquet.ParquetWriter(file, schema(metadata), compression="zstd", write_statistics=False) as writer:
@@ -107,7 +116,7 @@ def write_parquet(file: Any, parts: Iterable[Any], metadata: dict[str, str] | No
             writer.write_table(part.replace_schema_metadata(metadata), row_group_size=ROWS)
 
 
-def parquet_file(file: Any, label: str) -> Any:
+def parquet_file(file: OpenFile, label: str) -> pq.ParquetFile:
     """An opened Parquet file.
 
     Raises:

@@ -6,10 +6,10 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from .._kernel import TokenCounter
 from ..errors import InputError, VocabularyError, shown
+from ..typed import Place
 from .reading import Block
 from .settings import FIELD, Settings
 from .splitting import splitter_of
@@ -114,7 +114,7 @@ def _json_texts(block: Block, buffer: bytearray, settings: Settings) -> Iterator
     for number, line in enumerate(data.split(b"\n")):
         if line.strip():
             line_number = None if block.line is None else block.line + number
-            place: dict[str, Any] = {"path": block.label, "line": line_number, "offset": block.offset + offset}
+            place: Place = {"path": block.label, "line": line_number, "offset": block.offset + offset}
             try:
                 record = json.loads(line.decode("utf-8", settings.handler))
             except UnicodeDecodeError as error:
@@ -129,17 +129,18 @@ def _json_texts(block: Block, buffer: bytearray, settings: Settings) -> Iterator
 
 def _row_texts(block: Block, buffer: bytearray, settings: Settings) -> Iterator[str]:
     """The texts of a column."""
+    assert block.rows is not None
     for row, value in enumerate(block.rows.to_pylist()):
+        place: Place = {"path": block.label, "record": block.offset + row + 1}
         if isinstance(value, bytes):
             try:
                 value = value.decode("utf-8", settings.handler)
             except UnicodeDecodeError as error:
-                place: dict[str, Any] = {"path": block.label, "record": block.offset + row + 1}
                 raise InputError("invalid-utf8", f"the text is not UTF-8 ({error.reason})", **place) from None
-        yield from _texts(value, settings.field or FIELD, {"path": block.label, "record": block.offset + row + 1})
+        yield from _texts(value, settings.field or FIELD, place)
 
 
-def _texts(value: object, field: str, place: dict[str, Any]) -> Iterable[str]:
+def _texts(value: object, field: str, place: Place) -> Iterable[str]:
     """A text, a list of texts, or null for none."""
     if isinstance(value, str):
         return (value,)
@@ -156,7 +157,7 @@ def _texts(value: object, field: str, place: dict[str, Any]) -> Iterable[str]:
     )
 
 
-def _no_field(message: str, record: object, place: dict[str, Any]) -> InputError:
+def _no_field(message: str, record: object, place: Place) -> InputError:
     found = ", ".join(map(shown, record)) if isinstance(record, dict) else type(record).__name__
     hint = "name the one that holds text with field= or --field"
     return InputError("field-missing", message, found=found or "none", hint=hint, **place)

@@ -13,7 +13,7 @@ import contextlib
 import os
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,8 +26,11 @@ from .settings import Settings
 from .tables import arrow, blob_of, slices, table_of, write_parquet
 from .tally import Tally
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-def count_pieces(pieces: Sequence[Piece], settings: Settings, buckets: int, topic: str, number: int) -> list[Any]:
+
+def count_pieces(pieces: Sequence[Piece], settings: Settings, buckets: int, topic: str, number: int) -> list[pa.Table]:
     """The counts of some pieces: a table for each bucket, its tokens in the order of their bytes."""
     blocks, tally, buffer = Blocks(iter(pieces), settings), Tally(settings), bytearray()
     try:
@@ -48,7 +51,7 @@ def count_pieces(pieces: Sequence[Piece], settings: Settings, buckets: int, topi
     return tables
 
 
-def merge_tables(tables: Sequence[Any]) -> Any:
+def merge_tables(tables: Sequence[pa.Table]) -> pa.Table:
     """One table of all counts of a bucket."""
     counter = TokenCounter()
     for table in tables:
@@ -59,7 +62,7 @@ def merge_tables(tables: Sequence[Any]) -> Any:
     return _joined([table_of(*part) for part in slices(blob, np.frombuffer(raw, np.int64))])
 
 
-def write_table(tables: Sequence[Any], folder: str, bucket: int) -> str:
+def write_table(tables: Sequence[pa.Table], folder: str, bucket: int) -> str:
     """Merge the last tables of a bucket into a file; its name. Writing it twice gives the same file."""
     table, name = merge_tables(tables), f"{bucket:05}.parquet"
     if is_url(folder):
@@ -74,7 +77,7 @@ def write_table(tables: Sequence[Any], folder: str, bucket: int) -> str:
     return name
 
 
-def _joined(tables: list[Any]) -> Any:
+def _joined(tables: list[pa.Table]) -> pa.Table:
     return arrow().concat_tables(tables) if tables else table_of(b"", np.zeros(0, np.int64))
 
 

@@ -37,11 +37,14 @@ def words_of(corpus: CorpusLike, options: Mapping[str, Any]) -> WordList:
         counts, names = corpus, None
     else:
         given = [corpus] if isinstance(corpus, str | os.PathLike) else list(corpus)
-        names_of_counting = ("tokenizer", "lowercase", "field", "threads", "progress")
+        names_of_counting = ("tokenizer", "lowercase", "field", "encoding_errors", "threads", "progress")
         counts = count_tokens(given, **pick(names_of_counting, options))
         paths = [plain(os.fspath(path)) for path in given]
         names = [name_of(path) if is_url(path) else os.path.basename(path.rstrip("/")) for path in paths]
-    own = [special.token for special in arrange(options["pad"], options["unk"], None, options["specials"])]
+    pad, unk = (
+        usual if options[name] is ... else options[name] for name, usual in (("pad", "<pad>"), ("unk", "<unk>"))
+    )
+    own = [special.token for special in arrange(pad, unk, None, options["specials"])]
     record = CorpusRecord(
         None if names is None else tuple(names), counts.tokenizer, counts.lowercase, field, min_count, max_size,
         counts.distinct, counts.total,

@@ -25,6 +25,7 @@ from ..io.sources import SourceLike
 from ..safetensors_files.rows import RowFile
 from ..words.special_tokens import Special
 from ..words.vocabulary import Vocabulary
+from ..words.word_list import WordList
 
 _SAMPLE = 1000  # words of the bundle that are looked for in the source as well
 FEW = 10  # words named of many
@@ -79,7 +80,7 @@ class NewRows:
             if not len(self._words):
                 return
             comparison = _Comparison(self._bundle, self._vocab, self._sample())
-            selection = GivenOrder(self._words, [], rules=rules, extra_tokens=comparison.tokens)
+            selection = GivenOrder(WordList(self._words, None), [], rules=rules, extra_tokens=comparison.tokens)
 
             def take(parsed: ParsedRows) -> None:
                 for id, rows in parsed.runs():

@@ -183,7 +183,8 @@ def _export_shards(
     done.files = {name: record.to_dict() for name, record in manifest.files.items()}
     done.files[CONFIG] = {"bytes": os.path.getsize(path), "digest": file_digest(path)}
     done.dtype, done.read_back = manifest.dtype, True
-    done.bytes, done.digest = sum(facts["bytes"] for facts in done.files.values()), manifest.table_digest()
+    done.bytes = os.path.getsize(path) + sum(record.bytes for name, record in manifest.files.items() if name != CONFIG)
+    done.digest = manifest.table_digest()
     shards, limit = manifest.shards, parse_size("shard_size", shard_size)
     larger = max(manifest.files[name].bytes for name in shards) > limit
     done.notes.append(

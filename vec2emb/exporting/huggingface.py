@@ -11,13 +11,12 @@ There must be no config.json: model2vec would take the folder for one of its own
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..typed import Json
 from .model_folder import Folder, modules
 
 
-def _settings(dim: int, dtype: str, normalize: bool) -> dict[str, Any]:
-    config: dict[str, Any] = {
+def _settings(dim: int, dtype: str, normalize: bool) -> dict[str, Json]:
+    config: dict[str, Json] = {
         "__version__": {"sentence_transformers": "3.2.0"},  # the first with StaticEmbedding
         "prompts": {},
         "default_prompt_name": None,

@@ -11,13 +11,12 @@ sentence-transformers loads it, too: it knows the key.
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..typed import Json
 from .model_folder import Folder, modules
 
 
-def _settings(dim: int, dtype: str, normalize: bool) -> dict[str, Any]:
-    config = {
+def _settings(dim: int, dtype: str, normalize: bool) -> dict[str, Json]:
+    config: Json = {
         "model_type": "model2vec",
         "architectures": ["StaticModel"],
         "hidden_dim": dim,

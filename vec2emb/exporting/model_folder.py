@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from ..bundle.manifest import canonical
 from ..bundle.reader import DTYPES
@@ -16,6 +16,7 @@ from ..io.atomic import new_file
 from ..io.filesystem import write_file
 from ..io.progress import Progress
 from ..safetensors_files.header import TensorInfo, encode_header, read_header
+from ..typed import Json
 from . import words
 from .model_card import card_of
 from .part import Part
@@ -38,11 +39,11 @@ class Folder(NamedTuple):
 
     name: str
     key: str
-    settings: Callable[[int, str, bool], dict[str, Any]]
+    settings: Callable[[int, str, bool], dict[str, Json]]
     loads_in: str
 
 
-def modules(normalize: bool) -> list[dict[str, Any]]:
+def modules(normalize: bool) -> Json:
     """modules.json of sentence-transformers: what a text passes through."""
     steps = [(".", "StaticEmbedding"), ("1_Normalize", "Normalize")][: 1 + normalize]
     return [
@@ -73,7 +74,7 @@ def write_folder(
     done.dtype = part.dtype
     settings = layout.settings(part.dim, part.dtype, normalize)
     settings["tokenizer_config.json"] = words.tokenizer_config(part)
-    files: dict[str, Any] = {name: [_json(content)] for name, content in settings.items()}
+    files: dict[str, Iterable[bytes]] = {name: [_json(content)] for name, content in settings.items()}
     files[TOKENIZER] = words.tokenizer_json(part, lowercase)
     if card:
         files[CARD] = [card_of(part, layout.name, os.path.basename(os.path.abspath(done.path)), lowercase, normalize)]
@@ -132,7 +133,7 @@ def _write_table(part: Part, path: str, layout: Folder, show: Progress | None) -
                 show(done, size)
 
 
-def _json(content: Any) -> bytes:
+def _json(content: Json) -> bytes:
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
 

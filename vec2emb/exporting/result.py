@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 from ..errors import Vec2embWarning, printable
+from ..typed import JsonObject, JsonReport
+
+
+class ReadingOptions(TypedDict, total=False):
+    """What `convert` is told of a file, by the names of its arguments."""
+
+    format: str
+    dim: int
+    binary_dtype: str
+    byte_order: str
 
 
 class Export:
@@ -38,13 +48,13 @@ class Export:
         self.bytes = 0
         self.sha256: str | None = None
         self.digest: str | None = None
-        self.files: dict[str, dict[str, Any]] = {}
+        self.files: dict[str, JsonObject] = {}
         self.read_back = False
-        self.options: dict[str, Any] = {}
+        self.options: ReadingOptions = {}
         self.notes: list[str] = []
         self.warnings: list[Vec2embWarning] = []
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonReport:
         """What `--json` prints."""
         return {**vars(self), "warnings": [warning.to_dict() for warning in self.warnings]}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from ..conversion.parsed_rows import ParsedRows
 from ..conversion.reading_pass import ReadOptions, open_pass
@@ -13,7 +13,7 @@ from ..errors import InputError, OutputError, Vec2embWarning, shown
 from ..formats import binary_writer, fasttext_writer, text_writer
 from ..io.progress import Progress
 from .part import Part
-from .result import Export
+from .result import Export, ReadingOptions
 
 
 class Vectors(NamedTuple):
@@ -31,7 +31,7 @@ class Vectors(NamedTuple):
     unfit: Callable[[bytes], str | None]
     unfit_first: Callable[[bytes], str | None]
     encode: Callable[[bytes, bytes, int], bytes]
-    read_as: Callable[[int], dict[str, Any]]
+    read_as: Callable[[int], ReadingOptions]
     finite: bool = False
 
 
@@ -89,14 +89,14 @@ def write_vectors(part: Part, stream: IO[bytes], layout: Vectors, to: str, show:
     return digest.hexdigest()
 
 
-def options_to_read(hidden: str, label: str, part: Part, tokens_sha256: str, layout: Vectors) -> dict[str, Any]:
+def options_to_read(hidden: str, label: str, part: Part, tokens_sha256: str, layout: Vectors) -> ReadingOptions:
     """Read the file as `convert` does; the options that this takes, none if it finds out itself what the file is.
 
     Raises:
         OutputError: it would be read as something else, or not at all.
     """
     needed = layout.read_as(part.dim)
-    attempts: Sequence[dict[str, Any]] = ({}, needed)
+    attempts: Sequence[ReadingOptions] = ({}, needed)
     failure: InputError | None = None
     for options in attempts:
         try:
@@ -124,7 +124,7 @@ def needs_options(done: Export) -> Vec2embWarning:
     return Vec2embWarning("needs-options", text, path=done.path)
 
 
-def _reads_back(hidden: str, part: Part, tokens_sha256: str, options: dict[str, Any]) -> bool:
+def _reads_back(hidden: str, part: Part, tokens_sha256: str, options: ReadingOptions) -> bool:
     different: list[int] = []
 
     def compare(parsed: ParsedRows) -> None:

@@ -11,10 +11,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from ..bundle.provenance import SpecialToken
 from ..errors import shown
+from ..typed import Json
 from .part import Part
 
 # What Unicode calls white space, at which the tokenizer cuts; Python's own `str.isspace` has four characters more.
@@ -90,21 +91,21 @@ def tokenizer_json(part: Part, lowercase: bool) -> Iterator[bytes]:
     yield b"\n  }\n  }\n}\n"
 
 
-def tokenizer_config(part: Part) -> dict[str, Any]:
+def tokenizer_config(part: Part) -> Json:
     """tokenizer_config.json, by which transformers finds the class and the special tokens."""
-    roles: dict[str, Any] = {"padding": "pad_token", "unknown": "unk_token"}
+    roles: dict[str | None, str] = {"padding": "pad_token", "unknown": "unk_token"}
     named = {roles[special.role]: special.token for special in part.specials if special.role in roles}
     others = [special.token for special in sorted(part.specials, key=attrgetter("id")) if special.role not in roles]
-    config = {
+    config: dict[str, Json] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": NO_LIMIT,
         "clean_up_tokenization_spaces": False,
         **{name: token for name, token in sorted(named.items()) if token},
     }
-    return {**config, "additional_special_tokens": others} if others else config
+    return {**config, "additional_special_tokens": list[Json](others)} if others else config
 
 
-def _added(special: SpecialToken) -> dict[str, Any]:
+def _added(special: SpecialToken) -> dict[str, object]:
     """A special token, found in text as it is written; not inside of a word, as `text.split()` would not find it."""
     how = {"single_word": True, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     return {"id": special.id, "content": special.token, **how}

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from types import ModuleType
+from typing import NamedTuple, Protocol
 
 from ..errors import MissingPackageError, SourceError
 
@@ -229,7 +230,7 @@ _KNOWN: tuple[Callable[[], Codec], ...] = (_gzip, bzip2, xz, zstd)  # in the sam
 
 
 def _deflated(name: str, start: bytes, wbits: int) -> Codec:
-    module: Any
+    module: ModuleType
     advice: str | None = None
     try:
         from isal import isal_zlib as module
@@ -240,7 +241,7 @@ def _deflated(name: str, start: bytes, wbits: int) -> Codec:
     return Codec(name, start, lambda: _ZlibDecoder(module, wbits), (module.error, ValueError), advice)
 
 
-def _zstd_library() -> tuple[Callable[[], Any], type[Exception]]:
+def _zstd_library() -> tuple[Callable[[], _Frame], type[Exception]]:
     """What makes a decompressor of one frame, and what it raises."""
     try:
         import zstandard
@@ -260,7 +261,7 @@ def _zstd_library() -> tuple[Callable[[], Any], type[Exception]]:
 class _ZlibDecoder:
     """zlib's decompressor object, in the manner of bz2's."""
 
-    def __init__(self, module: Any, wbits: int) -> None:
+    def __init__(self, module: ModuleType, wbits: int) -> None:
         self._object = module.decompressobj(wbits=wbits)
 
     @property
@@ -319,6 +320,14 @@ class _ZipLzma:
         return self._object.decompress(data, max_length)
 
 
+class _Frame(Protocol):
+    """A decompressor of one frame, as all libraries have one."""
+
+    @property
+    def eof(self) -> bool: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
 class _ZstdFrame:
     """One frame, given to the library block by block (RFC 8878, section 3).
 
@@ -330,10 +339,10 @@ class _ZstdFrame:
 
     _BLOCK = 128 << 10
 
-    def __init__(self, new_object: Callable[[], Any]) -> None:
+    def __init__(self, new_object: Callable[[], _Frame]) -> None:
         self.eof = False
         self._new_object = new_object
-        self._object: Any = None
+        self._object: _Frame | None = None
         self._input = b""
         self._at = 0  # byte of the input at which the next part starts
         self._to_skip: int | None = None  # bytes of a frame that is to be skipped
@@ -403,7 +412,7 @@ class _ZstdFrame:
             self.eof = self._last and not self._checksum
         else:
             self.eof = True
-        output: bytes = self._object.decompress(part)
+        output = self._object.decompress(part)
         if self.eof and not self._object.eof:
             raise ValueError("the frame does not end where it says")
         return output

@@ -15,6 +15,7 @@ BYTE_ORDERS = ("little", "big")
 DUPLICATES = ("first", "last", "error")
 BAD_ROWS = ("error", "skip")
 NONFINITE = ("error", "keep", "zero")
+PIECES = ("none", "wordpiece", "metaspace", "byte-level")
 SPECIALS_AT = ("start", "end")
 MISSING = ("normal", "mean", "zeros", "uniform", "subword", "error")
 NEW_MISSING = tuple(policy for policy in MISSING if policy != "subword")  # of words that a bundle gains

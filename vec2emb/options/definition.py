@@ -68,11 +68,16 @@ def _is_many(value: Any) -> bool:
     return hasattr(value, "__iter__") and not isinstance(value, bytes | bytearray)
 
 
+def _is_tokenizer(value: Any) -> bool:
+    return hasattr(value, "get_vocab")  # of `transformers` or `tokenizers`
+
+
 def _is_counts(value: Any) -> bool:
     return type(value).__name__ == "TokenCounts"  # which is not loaded for this
 
 
 NONE = Type("None", "None", lambda value: value is None)
+USUAL = Type("EllipsisType", "... for the usual one", lambda value: value is ...)
 TEXT = Type("str", "a string", lambda value: isinstance(value, str))
 TOKEN = TEXT._replace(parse="token")
 PATH = TEXT | Type("os.PathLike[str]", "a path", lambda value: isinstance(value, os.PathLike))
@@ -81,6 +86,7 @@ NUMBER = Type("float", "a number", _is_number, "float")
 MANY = Type("Iterable", "a list", _is_many)
 MAPPING = Type("Mapping", "a mapping", lambda value: isinstance(value, Mapping))
 FUNCTION = Type("Callable", "a function", callable)
+TOKENIZER_OBJECT = Type("Tokenizer", "a tokenizer", _is_tokenizer)
 COUNTS = Type("TokenCounts", "counts", _is_counts)
 
 

@@ -34,7 +34,8 @@ LICENSE = Option("license", TEXT | NONE, "Licence of the vectors, recorded.", he
 SOURCE_URL = Option("source_url", TEXT | NONE, "Where SOURCE came from, recorded.", heading=OUTPUT, metavar="URL")
 EXPECT = Option(
     "expect", (TEXT | MAPPING).named("ExpectLike") | NONE,
-    "Fail unless the result has these: rows=N,dim=N,digest=H,sha256=H (digest is fast; both of model.safetensors).",
+    "Fail unless the result has these: rows=N,dim=N,digest=H,sha256=H (digest is fast; both of model.safetensors), "
+    "missing<=N,absent<=N (words of --vocab or --corpus, and of --only, that SOURCE lacks).",
     heading=OUTPUT, metavar="FACTS",
 )  # fmt: skip
 ROW_REPORT = Option(
@@ -42,7 +43,7 @@ ROW_REPORT = Option(
     heading=OUTPUT, metavar="FILE",
 )  # fmt: skip
 DRY_RUN = Option("dry_run", BOOL, "Read and select, write nothing; numbers are not checked.", False, heading=OUTPUT)
-STRICT = Option("strict", BOOL, "Make every warning an error.", False, heading=OUTPUT)
+STRICT = Option("strict", BOOL, "Make warnings errors, except of absent words (see --expect).", False, heading=OUTPUT)
 
 THREADS = Option(
     "threads", whole(1) | NONE, "Number of threads.", code="threads-range", usual="one per core",

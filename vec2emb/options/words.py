@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from .choices import ENCODING_ERRORS, ENGINES, MISSING, NEW_MISSING, SPECIALS_AT
+from .choices import ENCODING_ERRORS, ENGINES, MISSING, NEW_MISSING, PIECES, SPECIALS_AT
 from .definition import BOOL, COUNTS, MANY, NONE, PATH, REQUIRED, TEXT, TOKEN, Option, checked_within, whole
+from .definition import TOKENIZER_OBJECT as TOKENIZERS
+from .definition import USUAL as USUAL_TOKEN
 
 WORDS, CORPUS, SPECIALS = "Words", "Corpus", "Special tokens"
 
-WORDS_LIKE = (PATH | MANY).named("WordsLike")
+WORDS_LIKE = (PATH | MANY | TOKENIZERS).named("WordsLike")
 
 VOCAB = Option(
     "vocab", WORDS_LIKE | NONE,
-    "Words in row order, one per line (or vocab.json, tokenizer.json). If FILE has neither a padding nor an unknown "
-    "token, both are added in front.",
+    "Words in row order: one per line, or with ids (vocab.json, tokenizer.json), which stay. If lines hold neither a "
+    "padding nor an unknown token, both are added in front.",
     heading=WORDS, metavar="FILE", recorded="vocab",
+)  # fmt: skip
+FILL_GAPS = Option(
+    "fill_gaps", BOOL, "Give ids that no token of --vocab has a placeholder token with a random row.",
+    False, heading=WORDS,
 )  # fmt: skip
 ONLY = Option(
     "only", WORDS_LIKE | NONE, "Keep only the words of FILE, in the order of SOURCE.",
@@ -27,6 +33,12 @@ MISSING_WORDS = Option(
 NEW_WORDS_MISSING = MISSING_WORDS.but(
     type=TEXT | NONE, help="Row of a word that SOURCE lacks; required without SOURCE.", default=None,
     choices=NEW_MISSING, usual="normal",
+)  # fmt: skip
+SUBWORD_PIECES = Option(
+    "pieces", TEXT,
+    "Style of the subword tokens of --vocab: wordpiece (##ing), metaspace (▁the) or byte-level (Ġthe). A token that "
+    "stands for a word takes its row; --missing is for the others.",
+    "none", PIECES, "pieces", WORDS, recorded="pieces",
 )  # fmt: skip
 CASE_FALLBACK = Option(
     "case_fallback", BOOL,
@@ -91,11 +103,19 @@ PARTS = Option(
 )  # fmt: skip
 
 PAD = Option(
-    "pad", TOKEN | NONE, "Padding token; its row is zero.", "<pad>", heading=SPECIALS, metavar="TOKEN", recorded="pad"
-)
+    "pad", TOKEN | USUAL_TOKEN | NONE, "Padding token; its row is zero.", ...,
+    usual="that of --vocab or of a model, else <pad>", heading=SPECIALS, metavar="TOKEN", recorded="pad",
+)  # fmt: skip
 NO_PAD = Option("no_pad", BOOL, "No padding token.", False, heading=SPECIALS, only="cli")
-UNK = Option("unk", TOKEN | NONE, "Unknown token.", "<unk>", heading=SPECIALS, metavar="TOKEN", recorded="unk")
+UNK = Option(
+    "unk", TOKEN | USUAL_TOKEN | NONE, "Unknown token.", ...,
+    usual="that of --vocab or of a model, else <unk>", heading=SPECIALS, metavar="TOKEN", recorded="unk",
+)  # fmt: skip
 NO_UNK = Option("no_unk", BOOL, "No unknown token.", False, heading=SPECIALS, only="cli")
+ZERO_PADDING = Option(
+    "zero_padding", BOOL, "Make the padding row zero also if a model has other values there.",
+    False, heading=SPECIALS, recorded="zero_padding",
+)  # fmt: skip
 UNK_INIT = Option(
     "unk_init", TOKEN | NONE, "Row of the unknown token: zeros, mean, normal, uniform or token:WORD.",
     usual="the file's own, else mean", heading=SPECIALS, metavar="INIT", recorded="unk_init",
@@ -120,5 +140,7 @@ SEED = Option(
 )
 
 COUNTING = (TOKENIZER, FIELD, MIN_COUNT, MAX_SIZE)
-WORD_OPTIONS = (VOCAB, CORPUS_WORDS, *COUNTING, MISSING_WORDS, ONLY, CASE_FALLBACK, LOWERCASE)
-SPECIAL_OPTIONS = (PAD, NO_PAD, UNK, NO_UNK, UNK_INIT, SPECIAL, SPECIALS_PLACE, SEED)
+WORD_OPTIONS = (
+    VOCAB, FILL_GAPS, CORPUS_WORDS, *COUNTING, MISSING_WORDS, SUBWORD_PIECES, ONLY, CASE_FALLBACK, LOWERCASE,
+)  # fmt: skip
+SPECIAL_OPTIONS = (PAD, NO_PAD, ZERO_PADDING, UNK, NO_UNK, UNK_INIT, SPECIAL, SPECIALS_PLACE, SEED)

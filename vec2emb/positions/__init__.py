@@ -17,7 +17,7 @@ Everything is computed in float64 and cast once: in float32 an angle near 100,00
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .arguments import Float64 as Float64
@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _HOME:
         from importlib import import_module
 

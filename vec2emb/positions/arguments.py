@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -11,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..errors import InputError, UsageError
 from .key_styles import MAX_ROWS
 
-Matrix = NDArray[np.floating[Any]]
+Matrix = NDArray[np.floating]
 Float64 = NDArray[np.float64]
 
 MAX_NUMBERS = 1 << 28  # 1 GiB of float32: a table is made in memory
@@ -63,7 +62,7 @@ def demand(name: str, value: object, holds: bool, expected: str) -> None:
         raise UsageError(code, f"{name} is out of range", expected=expected, found=str(value))
 
 
-def float_type(dtype: DTypeLike) -> np.dtype[Any]:
+def float_type(dtype: DTypeLike) -> np.dtype[np.generic]:
     kind = np.dtype(dtype)
     demand("dtype", kind, kind.kind == "f" and kind.itemsize <= 8, "float16, float32 or float64")
     return kind

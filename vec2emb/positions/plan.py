@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ..typed import JsonObject
+
 _SINUSOIDAL = ("preset", "layout", "frequencies", "base", "odd", "start")
 _LEARNED = ("init", "std", "seed")
 
@@ -71,7 +73,7 @@ class PositionPlan(NamedTuple):
         if offset is None:
             offset = 0 if padding is None else padding + 1
             offset = home.first_row(padding) if home.offset != 0 else offset
-        usual: dict[str, Any] = {"init": "normal", "std": 0.02, "seed": 0}
+        usual: dict[str, str | float] = {"init": "normal", "std": 0.02, "seed": 0}
         if self.kind == "sinusoidal":
             usual = {"preset": "vaswani", "base": 10000.0, "start": 0}
             if preset is not None:
@@ -90,18 +92,18 @@ class PositionPlan(NamedTuple):
         """
         from .. import positions
 
-        options: dict[str, Any] = {name: getattr(self, name) for name in ("offset", "padding_idx")}
-        options |= {name: getattr(self, name) for name in (_LEARNED if self.kind == "learned" else _SINUSOIDAL)}
         make = positions.learned if self.kind == "learned" else positions.sinusoidal
-        table: Any = make(self.num, dim, **options)
-        return table  # type: ignore[no-any-return]
+        return make(self.num, dim, offset=self.offset, padding_idx=self.padding_idx, **self._own())
 
-    def recorded(self) -> dict[str, Any]:
+    def _own(self) -> dict[str, Any]:
+        """The options of its kind, each of a type of its own."""
+        return {name: getattr(self, name) for name in (_LEARNED if self.kind == "learned" else _SINUSOIDAL)}
+
+    def recorded(self) -> "JsonObject":
         """What vec2emb.json holds of a settled plan."""
-        names = _LEARNED if self.kind == "learned" else _SINUSOIDAL
-        return {**self.facts(), **{name: getattr(self, name) for name in names}}
+        return {**self.facts(), **self._own()}
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> "JsonObject":
         """What the tensors' metadata hold of it."""
         return {
             "kind": self.kind,
@@ -143,8 +145,3 @@ class PositionPlan(NamedTuple):
         one = self._replace(num=1).settle(style, 0 if has_padding else None)
         check_size(self.num + (one.offset or 0), dim)
         one.table(dim)
-
-    @classmethod
-    def of_recorded(cls, recorded: dict[str, Any]) -> "PositionPlan":
-        """The plan that a bundle records."""
-        return cls(**{name: recorded[name] for name in cls._fields if name in recorded})

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import UsageError
 from .arguments import Float64, choice, demand
@@ -21,7 +20,7 @@ class Waves(NamedTuple):
     cosines: slice
     divisors: Float64
 
-    def rows(self, angles: NDArray[Any]) -> Float64:
+    def rows(self, angles: Float64) -> Float64:
         """Rows of a table, `float64[n, dim]`, at the angles of the fastest pair, `float64[n]`."""
         table = np.zeros((len(angles), self.dim))
         every = angles[:, np.newaxis] / self.divisors

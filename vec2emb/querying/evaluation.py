@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..bundle.reader import open_bundle
 from ..bundle.table import Table
-from ..errors import InputError, MissingPackageError, UsageError, printable
+from ..errors import InputError, UsageError, needed, printable
 from ..io.urls import local_only
 from ..options.commands import EVALUATE
 from ..options.definition import check
+from ..typed import JsonReport
+
+if TYPE_CHECKING:
+    from gensim.models import KeyedVectors
 
 SETS = {"wordsim353": "wordsim353.tsv", "simlex999": "simlex999.txt", "questions-words": "questions-words.txt"}
 
@@ -36,7 +40,7 @@ class Score(NamedTuple):
     spearman: float | None
     accuracy: float | None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonReport:
         """What `--json` prints."""
         return self._asdict()
 
@@ -78,12 +82,10 @@ def evaluate(
     return [_score(vectors, os.fspath(name), restrict) for name in sets]
 
 
-def _keyed_vectors(bundle: str | os.PathLike[str]) -> Any:
+def _keyed_vectors(bundle: str | os.PathLike[str]) -> KeyedVectors:
     """gensim's KeyedVectors over the table: without a copy where the rows that count are one range."""
-    try:
+    with needed("gensim", "gensim", "evaluating"):
         from gensim.models import KeyedVectors
-    except ImportError:
-        raise MissingPackageError.of("gensim", "gensim", "evaluating") from None
     opened, vocab = open_bundle(bundle)
     table, made = Table.mapped(opened, vocab), opened.manifest.provenance.made_rows()
     kept = list(made.complement(len(vocab)).rows())
@@ -97,7 +99,7 @@ def _keyed_vectors(bundle: str | os.PathLike[str]) -> Any:
     return keyed
 
 
-def _score(vectors: Any, name: str, restrict: int) -> Score:
+def _score(vectors: KeyedVectors, name: str, restrict: int) -> Score:
     path = _path_of(name)
     with open(path, "rb") as file:
         lines = [line for line in file if line.strip() and not line.startswith(b"#")]

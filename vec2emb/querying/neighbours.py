@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..bundle.ranges import Ranges
 from ..bundle.reader import open_bundle
@@ -11,6 +11,7 @@ from ..bundle.table import Table, stored_rows
 from ..errors import UsageError, VocabularyError, printable, shown
 from ..options.commands import SIMILAR
 from ..options.definition import check
+from ..typed import JsonReport
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,7 +51,7 @@ class Neighbours(NamedTuple):
     row: int
     nearest: list[Neighbour]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonReport:
         """What `--json` prints."""
         return {**self._asdict(), "nearest": [neighbour._asdict() for neighbour in self.nearest]}
 

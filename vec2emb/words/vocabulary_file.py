@@ -6,7 +6,7 @@ Grammar: a line is a token in UTF-8, whatever it holds but LF, and then LF. Line
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import (
@@ -28,6 +28,7 @@ _BOM = b"\xef\xbb\xbf"
 _BLOCK = 1 << 20  # bytes that are decoded at a time to check them
 _PIECE = 1 << 20  # bytes read at a time
 MAX_BYTES = 4 << 30  # of a file that is read into memory
+MAX_GAPS = 10_000  # ids without a token that are given one
 MAX_LINE = 8 << 20  # bytes of a token; a file with more of them before the first LF is no list of tokens
 
 
@@ -72,24 +73,47 @@ def in_order(tokens: Iterable[str]) -> list[str]:
     """
     if isinstance(tokens, (set, frozenset)):
         raise UsageError("no-order", "a set has no order to take ids from", hint="sort it first: sorted(tokens)")
-    return _by_id(tokens) if isinstance(tokens, Mapping) else list(tokens)
+    return by_id(tokens)[0] if isinstance(tokens, Mapping) else list(tokens)
 
 
-def _by_id(ids: Mapping[str, int]) -> list[str]:
-    try:
-        tokens = sorted(ids, key=ids.__getitem__)
-    except TypeError:
-        raise UsageError("token-type", "the ids of the mapping are whole numbers", found=shown(str(ids))) from None
-    for i, token in enumerate(tokens):
-        if ids[token] != i:
+def by_id(ids: Mapping[str, int], fill_gaps: bool = False) -> tuple[list[str], tuple[str, ...]]:
+    """Return the tokens in the order of their ids, and the placeholders among them.
+
+    Args:
+        ids: each token with its id; the ids are 0 .. n-1.
+        fill_gaps: if ids below the last are missing, give them placeholders.
+
+    Raises:
+        VocabularyError: two tokens have one id, an id is negative, ids are missing, or too many of them.
+        UsageError: an id is not a whole number.
+    """
+    if not all(hasattr(id, "__index__") for id in ids.values()):
+        raise UsageError("token-type", "the ids of the mapping are whole numbers", found=shown(str(ids)))
+    tokens: list[str] = []
+    placeholders: list[str] = []
+    for token in sorted(ids, key=ids.__getitem__):
+        id = ids[token]
+        if fill_gaps and id + 1 - len(ids) <= MAX_GAPS:
+            while len(tokens) < id:
+                placeholders.append(_placeholder(len(tokens), ids))
+                tokens.append(placeholders[-1])
+        if id != len(tokens):
             raise VocabularyError(
                 "ids-with-gaps",
                 "the ids of the mapping are not 0, 1, 2, ..",
-                expected=f"id {i}",
-                found=f"id {ids[token]} of {shown(str(token))}",
+                expected=f"id {len(tokens)}",
+                found=f"id {id} of {shown(str(token))}",
                 hint="of tokens with counts pass the tokens alone, in the order wanted",
             )
-    return tokens
+        tokens.append(token)
+    return tokens, tuple(placeholders)
+
+
+def _placeholder(id: int, taken: Container[str]) -> str:
+    name = f"<no token {id}>"
+    while name in taken:
+        name = f"<{name}>"
+    return name
 
 
 def unfit(words: Sequence[object]) -> UsageError | VocabularyError:

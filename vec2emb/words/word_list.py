@@ -1,13 +1,14 @@
-"""Words that are wanted: a list in memory, a text file, a `vocab.json` or a `tokenizer.json`."""
+"""Words that are wanted: a list, a text file, or a vocabulary with ids (a mapping, vocab.json, a tokenizer)."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import VocabularyError, shown
 from ..io.urls import is_url, label_of, name_of, plain
+from .tokenizer_vocabulary import PAD_NAMES, UNK_NAMES, TokenIds, first_of, of_json, of_object
 
 if TYPE_CHECKING:
     from .vocabulary import Vocabulary
@@ -41,6 +42,8 @@ class WordList(NamedTuple):
         label: name for messages and records: the base name of a file, or None for words in memory.
         pad, unk: the padding and unknown token that the file itself names, or None.
         corpus: the corpus that the words come from, or None.
+        has_ids: whether the words came with ids, which are their places.
+        placeholders: tokens that were made up for ids without one.
     """
 
     vocab: Vocabulary
@@ -48,13 +51,42 @@ class WordList(NamedTuple):
     pad: str | None = None
     unk: str | None = None
     corpus: CorpusRecord | None = None
+    has_ids: bool = False
+    placeholders: tuple[str, ...] = ()
+
+    @property
+    def keeps_ids(self) -> bool:
+        """Whether the id of each word is its place: words with ids, and lines with a token that only models have."""
+        is_of_model = any(token in self.vocab.tokens for token in ("[PAD]", "[UNK]"))
+        return self.has_ids or (is_of_model and self.corpus is None)
+
+    def own_specials(self) -> tuple[str | None, str | None]:
+        """The padding and the unknown token among words that keep their ids: named, or of a usual name; or None.
+
+        If both names are the same token, it is the padding token.
+        """
+        tokens = self.vocab.tokens
+        pad = first_of((self.pad, *PAD_NAMES), tokens)
+        unk = first_of((self.unk, *UNK_NAMES), tokens)
+        return pad, None if unk == pad else unk
 
 
-WordsLike = str | os.PathLike[str] | Iterable[str] | Mapping[str, int] | WordList
+class Tokenizer(Protocol):
+    """A tokenizer of `transformers`, or a `tokenizers.Tokenizer`."""
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return its tokens with their ids."""
 
 
-def read_words(words: WordsLike) -> WordList:
+WordsLike = str | os.PathLike[str] | Iterable[str] | Mapping[str, int] | Tokenizer | WordList
+
+
+def read_words(words: WordsLike, fill_gaps: bool = False) -> WordList:
     """Read a list of words; a path whose name ends in `.json` is one of the two JSON forms.
+
+    Args:
+        words: the words.
+        fill_gaps: give ids without a token a placeholder.
 
     Raises:
         VocabularyError: a word stands twice, ids have gaps, or the file is no list of words.
@@ -65,17 +97,22 @@ def read_words(words: WordsLike) -> WordList:
     if isinstance(words, WordList):
         return words
     if isinstance(words, Vocabulary):
-        return WordList(words, None, words.pad_token, words.unk_token)
+        return WordList(words, None, words.pad_token, words.unk_token, has_ids=True)
+    if hasattr(words, "get_vocab"):
+        label = f"<{type(words).__name__}>"
+        return _with_ids(of_object(words, lambda found: _no_words(label, found)), label, None, fill_gaps)
+    if isinstance(words, Mapping):
+        return _with_ids(TokenIds(dict(words)), None, None, fill_gaps)
     if not isinstance(words, str | os.PathLike):
         return WordList(Vocabulary(words), None)
     path = plain(os.fspath(words))
     name = name_of(path) if is_url(path) else os.path.basename(path)
     if name.endswith(".json"):
-        return _read_json(path, name)
+        return _read_json(path, name, fill_gaps)
     return WordList(Vocabulary.from_file(path, pad_token=None, unk_token=None), name)
 
 
-def _read_json(path: str, label: str) -> WordList:
+def _read_json(path: str, label: str, fill_gaps: bool) -> WordList:
     import json
 
     from .vocabulary_file import read
@@ -94,8 +131,24 @@ def _read_json(path: str, label: str) -> WordList:
     if not isinstance(content, dict):
         raise _no_words(path, content)
     if "model" in content and isinstance(content["model"], dict):
-        return _of_tokenizer(content, path, label)
-    return WordList(_vocabulary(_dense(content, path), path), label)
+        found = of_json(content, path, lambda found: _no_words(path, found))
+    else:
+        found = TokenIds(content)
+    if not found.ids or not all(type(id) is int for id in found.ids.values()):
+        raise _no_words(path, next(iter(found.ids.items()), found.ids))
+    return _with_ids(found.named_beside(path), path, label, fill_gaps)
+
+
+def _with_ids(found: TokenIds, path: str | None, label: str | None, fill_gaps: bool) -> WordList:
+    from .vocabulary_file import MAX_GAPS, by_id
+
+    try:
+        tokens, placeholders = by_id(found.ids, fill_gaps)
+    except VocabularyError as error:
+        error.path = path
+        error.hint = f"{error.hint}; --fill-gaps gives free ids a row, at most {MAX_GAPS:,} of them"
+        raise
+    return WordList(_vocabulary(tokens, path), label, found.pad, found.unk, None, True, placeholders)
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -108,67 +161,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def _of_tokenizer(content: dict[str, Any], path: str, label: str) -> WordList:
-    """The vocabulary of a tokenizer.json: its model's, and the added tokens."""
-    model = content["model"]
-    vocab = model.get("vocab")
-    if isinstance(vocab, list):  # Unigram: pairs of token and score
-        pairs = [pair for pair in vocab if isinstance(pair, list) and pair and isinstance(pair[0], str)]
-        if len(pairs) != len(vocab):
-            raise _no_words(path, vocab)
-        ids: dict[str, Any] = {}
-        for id, pair in enumerate(pairs):
-            if pair[0] in ids:
-                raise VocabularyError("duplicate-token", f"the token {shown(pair[0])} stands twice", path=path)
-            ids[pair[0]] = id
-        unk_id = model.get("unk_id")
-        unk = pairs[unk_id][0] if type(unk_id) is int and 0 <= unk_id < len(pairs) else None
-    elif isinstance(vocab, dict):
-        ids = dict(vocab)
-        unk = model.get("unk_token")
-    else:
-        raise _no_words(path, vocab)
-    added_tokens = content.get("added_tokens")
-    for added in added_tokens if isinstance(added_tokens, list) else []:
-        if isinstance(added, dict) and isinstance(added.get("content"), str):
-            ids.setdefault(added["content"], added.get("id"))
-    padding = content.get("padding")
-    pad = padding.get("pad_token") if isinstance(padding, dict) else _pad_beside(path, ids)
-    return WordList(_vocabulary(_dense(ids, path), path), label, pad, unk if isinstance(unk, str) else None)
-
-
-def _pad_beside(path: str, ids: dict[str, Any]) -> str | None:
-    """The one of the tokens that tokenizer_config.json, in the same folder, names for padding."""
-    import json
-
-    try:
-        with open(os.path.join(os.path.dirname(path), "tokenizer_config.json"), "rb") as file:
-            pad = json.load(file).get("pad_token")
-    except (OSError, ValueError, RecursionError, AttributeError):
-        return None
-    content = pad.get("content") if isinstance(pad, dict) else pad
-    return content if isinstance(content, str) and content in ids else None
-
-
-def _dense(ids: dict[str, Any], path: str) -> list[str]:
-    """The tokens in the order of their ids, which must be 0 .. n-1."""
-    if not ids or not all(type(id) is int for id in ids.values()):
-        raise _no_words(path, next(iter(ids.items()), ids))
-    ordered = sorted(ids, key=ids.__getitem__)
-    for place, token in enumerate(ordered):
-        if ids[token] != place:
-            raise VocabularyError(
-                "ids-with-gaps",
-                "the ids are not 0, 1, 2, ..",
-                path=path,
-                expected=f"id {place}",
-                found=f"id {ids[token]} of {shown(token)}",
-                hint="a row of the table belongs to every id up to the last: fill the gap",
-            )
-    return ordered
-
-
-def _vocabulary(tokens: list[str], path: str) -> Vocabulary:
+def _vocabulary(tokens: list[str], path: str | None) -> Vocabulary:
     from .vocabulary import Vocabulary
 
     try:

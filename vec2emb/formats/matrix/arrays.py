@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import SourceError
 from ...words.vocabulary_file import MAX_LINE, line_too_long, no_last_lf
@@ -34,7 +34,7 @@ class FileArray:
         offset: int,
         rows: int,
         dim: int,
-        dtype: np.dtype[Any],
+        dtype: np.dtype[np.generic],
         label: str,
         by_columns: bool = False,
     ) -> None:
@@ -46,7 +46,7 @@ class FileArray:
         self._label = label
         self._by_columns = by_columns
 
-    def block(self, first: int, count: int, wanted: Sequence[int]) -> NDArray[Any]:
+    def block(self, first: int, count: int, wanted: Sequence[int]) -> NDArray[np.generic]:
         """Rows first .. first+count-1; of those that are not wanted anything may be there.
 
         Raises:
@@ -65,7 +65,7 @@ class FileArray:
             self._read(block[start:stop], (first + start) * self._dim * width)
         return block
 
-    def _read(self, target: NDArray[Any], offset: int) -> None:
+    def _read(self, target: NDArray[np.generic], offset: int) -> None:
         view = target.reshape(-1).view("u1").data
         at = self._offset + offset
         while view:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...bundle.reader import open_bundle
 from ...safetensors_files.dtypes import FLOATS, widen_bfloat16
@@ -12,6 +12,7 @@ from .arrays import Lines, pieces_of
 from .source import MatrixSource
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 _MAPPED = 64 << 20  # bytes of the table that may stay mapped before they are given back
@@ -35,6 +36,7 @@ class BundleSource(MatrixSource):
         self.value_bytes = 2 if tensor.dtype == "F16" else 4
         self.pad, self.unk = self._vocab.pad_token, self._vocab.unk_token
         self.manifest, self.vocab = manifest, self._vocab
+        self.keeps_padding = not manifest.provenance.zeroes_padding
         recorded = manifest.source
         if recorded is not None:
             self.license, self.url = recorded.license, recorded.url
@@ -54,7 +56,7 @@ class BundleSource(MatrixSource):
     def words(self, count: int) -> list[bytes]:
         return self._lines.take(count)
 
-    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[Any]:
+    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[np.generic]:
         import numpy as np
 
         self.verify()

@@ -22,7 +22,7 @@ import re
 import struct
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import FormatError, InputError, SourceError, shown
 from ...io.filesystem import identity
@@ -138,7 +138,7 @@ class FastTextSource(MatrixSource):
     def words(self, count: int) -> list[bytes]:
         return [next(self._words) for _ in range(count)]
 
-    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[Any]:
+    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[np.generic]:
         import numpy as np
 
         places = np.asarray(wanted, np.int64)
@@ -224,8 +224,10 @@ class _Bytes:
                 expected=f"{size} bytes", found=str(max(0, self.size - at)), hint="the file is cut off: get it again",
             )  # fmt: skip
 
-    def damaged(self, message: str, **details: Any) -> FormatError:
-        return FormatError("fasttext-damaged", message, path=self.path, **details)
+    def damaged(
+        self, message: str, *, expected: str | None = None, found: str | None = None, record: int | None = None
+    ) -> FormatError:
+        return FormatError("fasttext-damaged", message, path=self.path, expected=expected, found=found, record=record)
 
 
 def _read_settings(read: _Bytes) -> _Settings:

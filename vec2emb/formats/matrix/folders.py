@@ -15,12 +15,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ...errors import FormatError, InputError, shown
 from ...io.filesystem import identity
 from ...safetensors_files.dtypes import FLOATS, widen_bfloat16
 from ...safetensors_files.header import TensorInfo, read_header
+from ...typed import Json
 from ...words.vocabulary import Vocabulary
 from ...words.word_list import WordList, read_words
 from .arrays import FileArray, Lines, pieces_of
@@ -96,14 +97,15 @@ class FolderSource(MatrixSource):
             raise FormatError("folder-table", "the mapping names rows that are not there", path=parts.model,
                               expected=f"0 .. {tensor.shape[0] - 1}")  # fmt: skip
         self.value_bytes = {"F16": 2, "F64": 8}.get(tensor.dtype, 4) if weights is None else 8
-        self.pad, self.unk = words.pad, words.unk
+        self.pad, self.unk = words.own_specials() if words.has_ids else (words.pad, words.unk)
+        self.keeps_padding = True
         self.facts = {"tensor": key, "dtype": tensor.dtype}
         self._lines = Lines(pieces_of(words.vocab.blob), parts.words)
 
     def words(self, count: int) -> list[bytes]:
         return self._lines.take(count)
 
-    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[Any]:
+    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[np.generic]:
         import numpy as np
 
         if self._mapping is None:
@@ -116,7 +118,7 @@ class FolderSource(MatrixSource):
         return block if self._weights is None else self._weighted(block, first, wanted, self._weights)
 
     def _weighted(
-        self, block: NDArray[Any], first: int, wanted: Sequence[int], weights: NDArray[np.generic]
+        self, block: NDArray[np.generic], first: int, wanted: Sequence[int], weights: NDArray[np.generic]
     ) -> NDArray[np.float64]:
         """The rows that are wanted, times their weights; whoever rounds them sees what float32 does not hold."""
         import numpy as np
@@ -131,7 +133,7 @@ class FolderSource(MatrixSource):
         weighted[places] = products
         return weighted
 
-    def _widened(self, block: NDArray[Any]) -> NDArray[Any]:
+    def _widened(self, block: NDArray[np.generic]) -> NDArray[np.generic]:
         return widen_bfloat16(block) if self._bfloat16 else block
 
     def _array(self, tensor: TensorInfo) -> FileArray:
@@ -228,13 +230,14 @@ def _read(path: str) -> WordList:
         raise FormatError("folder-words", "there is no list of words", path=path, expected='"vocab": ["word", ..]')
     # The first row of what sentence-transformers makes of a file of vectors is padding.
     pad = "PADDING_TOKEN" if words[:1] == ["PADDING_TOKEN"] else None
-    return WordList(Vocabulary(words), os.path.basename(path), pad)
+    return WordList(Vocabulary(cast("list[str]", words)), os.path.basename(path), pad)
 
 
-def _json(path: str) -> Any:
+def _json(path: str) -> Json:
     try:
         with open(path, "rb") as file:
-            return json.loads(file.read())
+            content: Json = json.loads(file.read())
+            return content
     except OSError as error:
         raise InputError("cannot-open", f"the file cannot be opened ({error.strerror})", path=path) from error
     except (ValueError, RecursionError) as error:

@@ -7,9 +7,8 @@ it are mapped.
 from __future__ import annotations
 
 import os
-from typing import Any
 
-from ...errors import InputError, MissingPackageError, shown
+from ...errors import InputError, needed, shown
 from .memory import of_gensim
 from .source import MatrixSource
 
@@ -31,12 +30,10 @@ def open_pickle(path: str) -> MatrixSource:
         InputError: gensim cannot open it, or it has no word vectors.
         MissingPackageError: gensim is not installed.
     """
-    try:
+    with needed("gensim", "gensim", "a file that gensim saved"):
         from gensim.utils import SaveLoad
-    except ImportError:
-        raise MissingPackageError.of("gensim", "gensim", "a file that gensim saved") from None
     try:
-        thing: Any = SaveLoad.load(path, mmap="r")
+        thing = SaveLoad.load(path, mmap="r")
     except FileNotFoundError as error:
         raise InputError(
             "gensim-incomplete", "a file that belongs to it is missing", path=path, expected=str(error.filename),

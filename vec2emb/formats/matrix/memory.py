@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 class MemorySource(MatrixSource):
     """An array and its words."""
 
-    def __init__(self, label: str, format: str, array: NDArray[Any], words: Iterable[str], dim_from: str) -> None:
+    def __init__(
+        self, label: str, format: str, array: NDArray[np.generic], words: Iterable[str], dim_from: str
+    ) -> None:
         check_table(array.shape, array.dtype, label)
         rows, dim = array.shape
         super().__init__(label, label, format, rows, dim, array.nbytes, dim_from)
@@ -41,7 +43,7 @@ class MemorySource(MatrixSource):
     def words(self, count: int) -> list[bytes]:
         return [_encoded(word, self.label) for word in itertools.islice(self._words, count)]
 
-    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[Any]:
+    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[np.generic]:
         return self._array[first : first + count]
 
 
@@ -50,7 +52,7 @@ class _Composing(MemorySource):
 
     has_subwords = True
 
-    def __init__(self, vectors: Any, label: str, array: NDArray[Any], words: Sequence[str]) -> None:
+    def __init__(self, vectors: Any, label: str, array: NDArray[np.generic], words: Sequence[str]) -> None:
         super().__init__(label, "gensim", array, words, "of the object")
         self._vectors = vectors
 
@@ -69,7 +71,7 @@ class _Composing(MemorySource):
         return made, [row for row, vector in enumerate(made) if not vector.any()]
 
 
-def open_object(where: Any) -> MatrixSource:
+def open_object(where: object) -> MatrixSource:
     """The source that an object is.
 
     Raises:
@@ -107,7 +109,7 @@ def _of_table(table: Table) -> MatrixSource:
     return source
 
 
-def _of_pair(vectors: Any, words: Any) -> MatrixSource:
+def _of_pair(vectors: object, words: object) -> MatrixSource:
     label = f"<{type(vectors).__name__}>"
     if isinstance(words, str | bytes) or not isinstance(words, Iterable):
         raise UsageError(
@@ -129,7 +131,7 @@ def _of_pair(vectors: Any, words: Any) -> MatrixSource:
     return source
 
 
-def check_table(shape: tuple[int, ...], dtype: np.dtype[Any], label: str) -> None:
+def check_table(shape: tuple[int, ...], dtype: np.dtype[np.generic], label: str) -> None:
     """Refuse an array that is no table of real numbers."""
     if len(shape) != 2 or shape[1] < 1:
         raise InputError("shape-mismatch", "the vectors are no table", path=label, expected="[V, D]",
@@ -138,7 +140,7 @@ def check_table(shape: tuple[int, ...], dtype: np.dtype[Any], label: str) -> Non
         raise InputError("vector-type", "the vectors are no real numbers", path=label, found=str(dtype))
 
 
-def of_gensim(thing: Any, label: str) -> MatrixSource:
+def of_gensim(thing: object, label: str) -> MatrixSource:
     """The source that an object of gensim is.
 
     Raises:
@@ -162,7 +164,7 @@ def of_gensim(thing: Any, label: str) -> MatrixSource:
     return MemorySource(label, "gensim", array, words, "of the object")
 
 
-def _encoded(word: Any, label: str) -> bytes:
+def _encoded(word: object, label: str) -> bytes:
     if not isinstance(word, str):
         raise UsageError(
             "token-type",

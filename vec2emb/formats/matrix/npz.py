@@ -21,7 +21,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from ...errors import FormatError, InputError, SourceError, shown
 from ...io.archives.zip_directory import read_directory
@@ -54,7 +54,7 @@ class _Array(NamedTuple):
     name: str
     info: zipfile.ZipInfo
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
     by_columns: bool
     head: int  # bytes of the member in front of the values
 
@@ -139,7 +139,7 @@ class NpzSource(MatrixSource):
         with _readable(self.label):
             data = _exactly(stream, count * dtype.itemsize, self.label)
             strings = _strings(data, dtype)
-        return strings if dtype.kind == "S" else [word.encode("utf-8", "surrogatepass") for word in strings]
+        return [word if isinstance(word, bytes) else word.encode("utf-8", "surrogatepass") for word in strings]
 
     def _token(self, arrays: dict[str, _Array], name: str) -> str | None:
         """The word of a row that the archive names, where its words can be looked up at their place."""
@@ -183,7 +183,7 @@ class NpzSource(MatrixSource):
             )  # fmt: skip
         self._stream = self._opened(vectors)
 
-    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[Any]:
+    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[np.generic]:
         import numpy as np
 
         if not self.in_order:
@@ -296,13 +296,13 @@ def _look(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Array:
     return _Array(info.filename.removesuffix(".npy"), info, shape, np.dtype(dtype), by_columns and len(shape) > 1, head)
 
 
-def _strings(data: bytes, dtype: np.dtype[Any]) -> list[Any]:
+def _strings(data: bytes, dtype: np.dtype[np.generic]) -> list[str | bytes]:
     """Text or bytes; raises ValueError for numbers that are no characters, of which NumPy makes anything."""
     import numpy as np
 
     if dtype.kind == "U" and np.any(np.frombuffer(data, f"{dtype.byteorder}u4") > sys.maxunicode):
         raise ValueError("a string holds what is no character")
-    strings: list[Any] = np.frombuffer(data, dtype).tolist()
+    strings: list[str | bytes] = np.frombuffer(data, dtype).tolist()
     return strings
 
 

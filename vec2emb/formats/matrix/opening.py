@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from ...errors import HeaderError, InputError, UsageError
 from ...io.checksum import checked_hex, compare
@@ -15,7 +14,7 @@ from .source import MatrixSource, changed
 
 
 def open_matrix(
-    kind: str, where: Any, read_as: ReadAs, member: str | None = None, sha256: str | None = None
+    kind: str, where: object, read_as: ReadAs, member: str | None = None, sha256: str | None = None
 ) -> MatrixSource:
     """Open a source of words and a matrix.
 
@@ -37,7 +36,7 @@ def open_matrix(
     pinned = None if sha256 is None else _check_sha256(kind, where, checked_hex(sha256))
     source = _open(kind, where, member)
     try:
-        if pinned is not None and (source.identity or identity(where)) != pinned:
+        if pinned is not None and (source.identity or identity(_path(where))) != pinned:
             raise changed(source.label)
         _check_options(source, read_as)
     except BaseException:
@@ -46,12 +45,12 @@ def open_matrix(
     return source
 
 
-def _open(kind: str, where: Any, member: str | None) -> MatrixSource:
+def _open(kind: str, where: object, member: str | None) -> MatrixSource:
     if kind == "object":
         from .memory import open_object
 
         return open_object(where)
-    path = os.fsdecode(where)
+    path = _path(where)
     if kind == "bundle":
         from .bundles import BundleSource
 
@@ -73,9 +72,9 @@ def _open(kind: str, where: Any, member: str | None) -> MatrixSource:
     return open_pickle(path)
 
 
-def _check_sha256(kind: str, where: Any, sha256: str) -> Identity:
+def _check_sha256(kind: str, where: object, sha256: str) -> Identity:
     """Compare a file with its checksum; its identity, which it must have still when it is opened for use."""
-    others = beside(os.fsdecode(where)) if kind == "pickle" else []
+    others = beside(_path(where)) if kind == "pickle" else []
     if kind not in ("fasttext", "npz", "pickle") or others:
         raise UsageError(
             "sha256-without-file", "only a file has a checksum, and the source is no single file", path=_label(where),
@@ -83,7 +82,7 @@ def _check_sha256(kind: str, where: Any, sha256: str) -> Identity:
             hint="leave --sha256 out; vec2emb verify checks a bundle",
         )  # fmt: skip
     try:
-        with open(where, "rb", buffering=0) as file:
+        with open(_path(where), "rb", buffering=0) as file:
             before = identity(file.fileno())  # first: a write while it is hashed shows later
             compare(sha256_of(file.fileno()), sha256, _label(where))
             return before
@@ -107,5 +106,10 @@ def _check_options(source: MatrixSource, read_as: ReadAs) -> None:
                          hint="leave --encoding and --encoding-errors out")  # fmt: skip
 
 
-def _label(where: Any) -> str:
+def _path(where: object) -> str:
+    assert isinstance(where, str | os.PathLike), "kind_of finds files at paths only"
+    return os.fsdecode(where)
+
+
+def _label(where: object) -> str:
     return os.fsdecode(where) if isinstance(where, str | os.PathLike) else f"<{type(where).__name__}>"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from typing import Any
 
 from ...bundle.publication import CONFIG, MODEL, VOCAB
 from ...errors import InputError
@@ -19,7 +18,7 @@ FASTTEXT_MAGIC = b"\xba\x16\x4f\x2f"
 HEAD = 72  # bytes that tell
 
 
-def kind_of(where: Any, allow_pickle: bool = False) -> str | None:
+def kind_of(where: object, allow_pickle: bool = False) -> str | None:
     """`folder`, `bundle`, `fasttext`, `npz`, `pickle`, `object` or None.
 
     A pickle is one only where it may be opened.

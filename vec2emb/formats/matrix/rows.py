@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..._kernel import Block, Policy, Rows, fill, scan_tokens
 from ..._kernel.codes import Fault
@@ -17,6 +17,7 @@ from ..reader import RowReader
 from .source import MatrixSource, width_of
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 _SKIP = "--bad-rows skip leaves such rows out"
@@ -177,7 +178,7 @@ def _kept(rows: Rows, start: int, stop: int) -> Sequence[int]:
     return [rows.kept_row(position) for position in range(start, stop)]
 
 
-def _plain(array: NDArray[Any]) -> tuple[memoryview, bool]:
+def _plain(array: NDArray[np.generic]) -> tuple[memoryview, bool]:
     """An array as the kernel takes it: contiguous floats, and whether the higher bytes come first."""
     import numpy as np
 

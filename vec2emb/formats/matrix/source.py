@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import SourceError
 from ...io.filesystem import Identity
+from ...typed import JsonObject
 from .. import Detected
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class MatrixSource:
         facts: what else is known of it, by name.
         pad, unk: the padding and unknown token that the source itself names, or None.
         pad_is_zero: whether the padding row is known to be zero, as it will be.
+        keeps_padding: whether the padding row is part of a model, whatever is in it.
         license, url: where it is recorded, of the vectors.
         manifest, vocab: of a bundle, what it records, and its tokens.
         notes: what it records and what does not come along, in words.
@@ -57,6 +59,7 @@ class MatrixSource:
     word_bytes = 16
     value_bytes = 4
     pad_is_zero = False
+    keeps_padding = False
     identity: Identity | None = None
 
     def __init__(self, label: str, name: str, format: str, rows: int, dim: int, size: int, dim_from: str) -> None:
@@ -68,7 +71,7 @@ class MatrixSource:
         self.dim_from = dim_from
         self.size = size
         self.consumed = 0
-        self.facts: dict[str, Any] = {}
+        self.facts: JsonObject = {}
         self.pad: str | None = None
         self.unk: str | None = None
         self.license: str | None = None
@@ -97,7 +100,7 @@ class MatrixSource:
         """The next `count` words, in order, called under a lock."""
         raise NotImplementedError
 
-    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[Any]:
+    def block(self, first: int, count: int, wanted: Sequence[int], words: Sequence[bytes]) -> NDArray[np.generic]:
         """Rows first .. first+count-1 of the matrix.
 
         Args:
@@ -118,7 +121,11 @@ class MatrixSource:
 
     def own_specials(self) -> list[str]:
         """The special tokens of which nothing has to be said if the source has them: they are its own."""
-        return [token for token in (self.pad if self.pad_is_zero else None, self.unk) if token is not None]
+        return [
+            token
+            for token in (self.pad if self.pad_is_zero or self.keeps_padding else None, self.unk)
+            if token is not None
+        ]
 
     def detected(self) -> Detected:
         """What a pass is told of it."""
@@ -146,7 +153,7 @@ class MatrixSource:
         self.close()
 
 
-def width_of(dtype: np.dtype[Any]) -> int:
+def width_of(dtype: np.dtype[np.generic]) -> int:
     """Bytes of a value as the kernel takes it: floats of at most 8 bytes as they are, longer ones as float64, all other
     numbers as float32.
     """

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import tarfile
 from collections.abc import Iterator
-from typing import Any
+from typing import IO
 
 from ...errors import SourceError
 from ..compression import Read
@@ -26,7 +26,7 @@ _WITHOUT_CONTENTS = (
 )  # fmt: skip
 
 
-def open_tar(file: Any | None, read: Read, choice: Choice) -> Member:
+def open_tar(file: IO[bytes] | None, read: Read, choice: Choice) -> Member:
     """The member of a tar that is meant.
 
     Args:
@@ -105,7 +105,7 @@ class _InOrder:
 class _Walk:
     """Goes through a tar: `entries` stops at each member, whose contents `readinto` then gives."""
 
-    def __init__(self, file: Any | None, read: Read, label: str) -> None:
+    def __init__(self, file: IO[bytes] | None, read: Read, label: str) -> None:
         self.entries = self._go()
         self._file = file
         self._read = read

@@ -10,7 +10,7 @@ import stat
 import struct
 import zipfile
 from collections.abc import Callable
-from typing import Any
+from typing import IO
 
 from ...errors import FormatError
 from ..compression import Codec, Decompressed, Read, bzip2, raw_deflate, xz, zip_lzma, zstd
@@ -34,7 +34,7 @@ _UNREADABLE = {
 }  # fmt: skip
 
 
-def open_zip(file: Any, read: Read, choice: Choice) -> Member:
+def open_zip(file: IO[bytes], read: Read, choice: Choice) -> Member:
     """The member of a zip that is meant. `file` can be jumped in; `read` reads it from where it stands.
 
     Raises:
@@ -49,7 +49,7 @@ def open_zip(file: Any, read: Read, choice: Choice) -> Member:
 
 
 class _Zip:
-    def __init__(self, file: Any, read: Read, label: str) -> None:
+    def __init__(self, file: IO[bytes], read: Read, label: str) -> None:
         self._file = file
         self._read = read
         self._label = label

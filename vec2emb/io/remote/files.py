@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
-from typing import Any, Protocol
+from typing import Protocol
 
 from ...errors import InputError, TryAgainError
 from ..urls import label_of, name_of
@@ -327,7 +327,7 @@ def open_remote(url: str) -> RemoteFile:
     """
     system, path = filesystem(url)
     label = label_of(url)
-    protocol: Any = system.protocol
+    protocol: str | tuple[str, ...] = system.protocol
     if "http" in ((protocol,) if isinstance(protocol, str) else protocol):
         from .http import HttpOrigin
 

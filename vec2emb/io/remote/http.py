@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import InputError, UsageError, Vec2embError
 from .facts import Digest, Facts, changed, digest_of
 from .systems import Calls, TransferError, access_denied, in_our_words, meaning
+
+if TYPE_CHECKING:
+    import aiohttp
+    from fsspec import AbstractFileSystem
 
 PIECE = 1 << 20  # bytes gathered before they are handed over from fsspec's thread
 CONNECT, READ = 30.0, 60.0  # seconds until a server that says nothing is taken for gone
@@ -30,7 +34,7 @@ class HttpOrigin:
         label: its URL, without secrets.
     """
 
-    def __init__(self, system: Any, url: str, label: str) -> None:
+    def __init__(self, system: AbstractFileSystem, url: str, label: str) -> None:
         self.label = label
         self.calls = Calls(system.loop, label)
         self._system = system
@@ -57,11 +61,11 @@ class HttpOrigin:
             stream.close()
             raise
 
-    def _let_go(self, future: Future[Any]) -> None:
+    def _let_go(self, future: Future[aiohttp.ClientResponse]) -> None:
         if not future.cancelled() and future.exception() is None:
             self._system.loop.call_soon_threadsafe(future.result().close)
 
-    async def _get(self, start: int, window: int | None, known: Facts | None) -> Any:
+    async def _get(self, start: int, window: int | None, known: Facts | None) -> aiohttp.ClientResponse:
         import aiohttp
 
         headers = {"Accept-Encoding": "identity"}
@@ -75,10 +79,11 @@ class HttpOrigin:
         headers = {**options.pop("headers", {}), **headers}
         options.setdefault("timeout", aiohttp.ClientTimeout(total=None, sock_connect=CONNECT, sock_read=READ))
         session = await self._system.set_session()
-        return await session.get(self._system.encode_url(self._url), headers=headers, auto_decompress=False, **options)
+        url = self._system.encode_url(self._url)
+        return await session.get(url, headers=headers, auto_decompress=False, **options)  # type: ignore[no-any-return]
 
     def _understand(
-        self, response: Any, start: int, known: Facts | None, stream: HttpStream
+        self, response: aiohttp.ClientResponse, start: int, known: Facts | None, stream: HttpStream
     ) -> tuple[Facts, HttpStream]:
         status, headers = response.status, response.headers
         if status == 206 and known is not None:
@@ -97,7 +102,7 @@ class HttpOrigin:
             raise changed(self.label)
         return facts, stream
 
-    def _refused(self, response: Any) -> Vec2embError | TransferError:
+    def _refused(self, response: aiohttp.ClientResponse) -> Vec2embError | TransferError:
         status = response.status
         said = f"{status} {response.reason or ''}".strip()
         if status in (404, 410):
@@ -144,7 +149,9 @@ class HttpStream:
         start: byte of the file at which it begins.
     """
 
-    def __init__(self, response: Any, calls: Calls, meaning: Any) -> None:
+    def __init__(
+        self, response: aiohttp.ClientResponse, calls: Calls, meaning: Callable[[BaseException], Exception]
+    ) -> None:
         self.start = 0
         self._response = response
         self._calls = calls

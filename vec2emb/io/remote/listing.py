@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ..urls import label_of
 from .files import PAUSE, TRIES
-from .systems import Calls, TransferError, filesystem, meaning, no_network
+from .systems import Calls, Info, TransferError, filesystem, meaning, no_network
 
 T = TypeVar("T")
 
@@ -29,9 +29,9 @@ def listed(url: str, pattern: Iterable[str]) -> list[tuple[str, int | None]] | N
     if is_web and not is_pattern and not path.endswith("/"):
         return None
 
-    def find() -> dict[str, Any]:
+    def find() -> dict[str, Info]:
         if is_pattern:
-            found: dict[str, Any] = system.glob(path, detail=True)
+            found: dict[str, Info] = system.glob(path, detail=True)
         elif path.endswith("/") if is_web else system.isdir(path):
             found = system.find(path, detail=True)
         else:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import InputError
 from .facts import Digest, Facts, changed, digest_of
-from .systems import Calls, TransferError, in_our_words, meaning
+from .systems import Calls, Info, TransferError, in_our_words, meaning
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 LARGEST = 8 << 20  # bytes asked for at a time, reached step by step
 FIRST = 1 << 20
@@ -20,7 +23,7 @@ _VERSION = (
 )  # fmt: skip
 
 
-def version_of(info: dict[str, Any]) -> tuple[str, ...]:
+def version_of(info: Info) -> tuple[str, ...]:
     """What changes with a file, of what its file system says of it."""
     return tuple(str(info[name]) for name in _VERSION if info.get(name) is not None)
 
@@ -32,7 +35,7 @@ class RangeOrigin:
         label: its URL, without secrets.
     """
 
-    def __init__(self, system: Any, path: str, label: str) -> None:
+    def __init__(self, system: AbstractFileSystem, path: str, label: str) -> None:
         self.label = label
         self._is_async = bool(getattr(system, "async_impl", False)) and getattr(system, "loop", None) is not None
         self.calls = Calls(system.loop if self._is_async else None, label)
@@ -68,17 +71,16 @@ class RangeOrigin:
                              hint="download the file first")  # fmt: skip
         return Facts(size, version_of(info), True, None if fresh else self._digest(info))
 
-    def _info(self, fresh: bool) -> dict[str, Any]:
+    def _info(self, fresh: bool) -> Info:
         if fresh:
             with contextlib.suppress(TypeError):
                 self._system.invalidate_cache(self._path)
-        info: dict[str, Any] = self._system.info(self._path)
-        return info
+        return self._system.info(self._path)  # type: ignore[no-any-return]
 
     def _meaning(self, error: Exception) -> Exception:
         return meaning(error, self.label)
 
-    def _digest(self, info: dict[str, Any]) -> Digest | None:
+    def _digest(self, info: Info) -> Digest | None:
         """The checksum that the file system gives, where it surely is one of the file's bytes."""
         lfs = info.get("lfs")
         sha256 = lfs.get("sha256") if isinstance(lfs, dict) else getattr(lfs, "sha256", None)
@@ -172,6 +174,6 @@ class RangeStream:
             self._coming.cancel()
 
 
-def _protocols(system: Any) -> tuple[str, ...]:
+def _protocols(system: AbstractFileSystem) -> tuple[str, ...]:
     protocol = system.protocol
     return (protocol,) if isinstance(protocol, str) else tuple(protocol)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...errors import InputError, MissingPackageError, SourceError, TryAgainError, UsageError, Vec2embError
+from ...errors import InputError, MissingPackageError, SourceError, TryAgainError, UsageError, Vec2embError, needed
 from ..urls import cleaned, label_of
 
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
 T = TypeVar("T")
+Info = Mapping[str, Any]  # what a file system says of a file: each has names and types of its own
 
 _POLL = 0.1  # seconds at most until a wait notices that nobody wants it any more
 _GRACE = 2.0  # seconds of silence that it then still waits: what comes may be wanted after all
@@ -32,18 +36,16 @@ class TransferError(Exception):
         self.after = after
 
 
-def filesystem(url: str) -> tuple[Any, str]:
+def filesystem(url: str) -> tuple[AbstractFileSystem, str]:
     """The fsspec file system of a URL, and the path in it.
 
     Raises:
         MissingPackageError: fsspec, or what it needs for this protocol, is not there.
         UsageError: there is no such protocol.
     """
-    try:
+    with needed("fsspec", "remote", "reading a URL"):
         import fsspec
-    except ImportError:
-        raise MissingPackageError.of("fsspec", "remote", "reading a URL") from None
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     protocol = url.partition("://")[0]
     if protocol in ("http", "https"):
         # As curl does: proxies and ~/.netrc are those of the environment, unless fsspec's configuration says else.
@@ -119,13 +121,14 @@ def no_network(label: str, reason: str) -> TryAgainError:
 class Calls:
     """Runs coroutines of a file system on its loop, and waits for them so that the wait can be given up."""
 
-    def __init__(self, loop: Any, label: str) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop | None, label: str) -> None:
         self.given_up = threading.Event()
         self._loop = loop
         self._label = label
 
-    def start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+    def start(self, coroutine: Coroutine[object, None, T]) -> Future[T]:
         """Begin, without waiting."""
+        assert self._loop is not None
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def result(self, future: Future[T]) -> T:

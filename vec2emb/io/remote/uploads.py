@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import OutputError, TryAgainError, Vec2embError
 from .ranges import version_of
-from .systems import TransferError, in_our_words, meaning, reason_of
+from .systems import Info, TransferError, in_our_words, meaning, reason_of
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+    from fsspec.spec import AbstractBufferedFile
 
 _PIECE = 8 << 20
 
 
-def upload(system: Any, local: str, path: str, label: str) -> None:
+def upload(system: AbstractFileSystem, local: str, path: str, label: str) -> None:
     """Write a file, piece by piece; what fails or is interrupted midway is given up, the parts that are there removed.
 
     When it returns the store has taken the file for good, which `check_size` looks at.
@@ -25,7 +29,7 @@ def upload(system: Any, local: str, path: str, label: str) -> None:
     in_our_words(lambda: _send(system, local, path), lambda error: upload_error(error, label))
 
 
-def check_size(system: Any, local: str, path: str, label: str) -> None:
+def check_size(system: AbstractFileSystem, local: str, path: str, label: str) -> None:
     """Compare the size of an uploaded file with that of the one here.
 
     Raises:
@@ -50,7 +54,7 @@ def check_size(system: Any, local: str, path: str, label: str) -> None:
         )
 
 
-def state(system: Any, path: str) -> tuple[Any, ...] | None:
+def state(system: AbstractFileSystem, path: str) -> tuple[object, ...] | None:
     """Which file stands at a path: its size, and what changes with it; None where there is none."""
     try:
         info = _info(system, path)
@@ -59,13 +63,12 @@ def state(system: Any, path: str) -> tuple[Any, ...] | None:
     return info.get("size"), *version_of(info)
 
 
-def _info(system: Any, path: str) -> dict[str, Any]:
+def _info(system: AbstractFileSystem, path: str) -> Info:
     system.invalidate_cache(path)
-    info: dict[str, Any] = system.info(path)
-    return info
+    return system.info(path)  # type: ignore[no-any-return]
 
 
-def _send(system: Any, local: str, path: str) -> None:
+def _send(system: AbstractFileSystem, local: str, path: str) -> None:
     file = system.open(path, "wb")
     try:
         with open(local, "rb") as source:
@@ -77,7 +80,7 @@ def _send(system: Any, local: str, path: str) -> None:
         raise
 
 
-def _give_up(file: Any) -> None:
+def _give_up(file: AbstractBufferedFile) -> None:
     """End an upload so that nothing of it stays: an object in parts costs money also where it is never finished."""
     with contextlib.suppress(Exception):
         file.discard()
