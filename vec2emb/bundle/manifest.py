@@ -3,7 +3,7 @@
 The records are named tuples and not dataclasses, whose module takes longer to load than a small conversion to run.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 import json
 from collections.abc import Iterator, Mapping
@@ -84,7 +84,7 @@ class SourceRecord(NamedTuple):
     license: str | None = None
     url: str | None = None
     treated: tuple[str, ...] = ()
-    origin: SourceRecord | None = None
+    origin: "SourceRecord | None" = None
 
 
 class Step(NamedTuple):
@@ -154,7 +154,7 @@ class PositionRecord(NamedTuple):
     seed: int | None = None
 
     @classmethod
-    def of(cls, plan: PositionPlan, keys: tuple[str, ...]) -> PositionRecord:
+    def of(cls, plan: PositionPlan, keys: tuple[str, ...]) -> "PositionRecord":
         """The record of a settled plan."""
         if plan.offset is None or plan.trains is None:
             raise AssertionError("a plan that is not settled")
@@ -304,7 +304,7 @@ class Manifest(NamedTuple):
             content["shard_size"] = self.shard_size
         return {**content, "self_sha256": self.self_sha256}
 
-    def signed(self) -> Manifest:
+    def signed(self) -> "Manifest":
         """With `self_sha256`."""
         return self._replace(self_sha256=content_sha256(self.to_dict()))
 

@@ -6,7 +6,7 @@ what the file says. The length of many rows is the root of the mean of their squ
 is sqrt(D/2).
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 import math
 from array import array
@@ -74,7 +74,7 @@ class ScalePlan(NamedTuple):
     factor: float | None = None
 
     @classmethod
-    def parse(cls, scale: ScaleLike) -> ScalePlan:
+    def parse(cls, scale: ScaleLike) -> "ScalePlan":
         """One of SCALES, or a factor.
 
         Raises:
@@ -94,7 +94,7 @@ class ScalePlan(NamedTuple):
             )
         return cls("factor", factor)
 
-    def settle(self, dim: int, words: float | None, positions: float | None) -> ScalePlan:
+    def settle(self, dim: int, words: float | None, positions: float | None) -> "ScalePlan":
         """The scale with its factor, from the lengths of words and positions.
 
         Raises:
@@ -117,14 +117,14 @@ class ScalePlan(NamedTuple):
         """What `parse` makes this scale of."""
         return self.factor or 1.0 if self.kind == "factor" else self.kind
 
-    def recorded(self) -> Scale | None:
+    def recorded(self) -> "Scale | None":
         """What a manifest holds of it."""
         from .manifest import Scale
 
         return None if self.kind == "none" or self.factor is None else Scale(self.kind, self.factor)
 
     @classmethod
-    def of_recorded(cls, scale: Scale | None) -> ScalePlan:
+    def of_recorded(cls, scale: "Scale | None") -> "ScalePlan":
         """The scale that a manifest holds."""
         return cls("none", 1.0) if scale is None else cls(*scale)
 
@@ -145,7 +145,7 @@ class ModelPlan(NamedTuple):
         word_key: str | None = None,
         position_key: str | None = None,
         tied_head: str | None = None,
-    ) -> ModelPlan:
+    ) -> "ModelPlan":
         """Check all that can be checked without a table.
 
         Raises:
@@ -166,7 +166,7 @@ class ModelPlan(NamedTuple):
         if self.positions is not None:
             self.positions.check(self.names.style, dim, has_padding)
 
-    def make_table(self, dim: int, padding_idx: int | None) -> ModelLayout:
+    def make_table(self, dim: int, padding_idx: int | None) -> "ModelLayout":
         """The settled plan with its position table; the lengths are still to be measured.
 
         Raises:
@@ -188,12 +188,12 @@ class ModelLayout(NamedTuple):
 
     names: Names
     positions: PositionPlan | None
-    table: NDArray[np.float32] | None
+    table: "NDArray[np.float32] | None"
     scale: ScalePlan
     word_norm: float | None = None
     position_norm: float | None = None
 
-    def measure(self, blocks: Iterable[bytes], dim: int) -> ModelLayout:
+    def measure(self, blocks: Iterable[bytes], dim: int) -> "ModelLayout":
         """With lengths and scale; `blocks` are the words, float32[n, D], and read only where that is needed.
 
         Raises:
@@ -226,7 +226,7 @@ class ModelLayout(NamedTuple):
             "average; --scale match-positions evens them out",
         )
 
-    def recorded_positions(self) -> PositionRecord | None:
+    def recorded_positions(self) -> "PositionRecord | None":
         """What a manifest holds of the position table."""
         from .manifest import PositionRecord
 

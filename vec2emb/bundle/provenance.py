@@ -1,6 +1,6 @@
 """Where each row of a table comes from, kept as ranges."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -62,7 +62,7 @@ class Spellings:
         self._starts: list[int] = []
 
     @classmethod
-    def of_pairs(cls, pairs: Iterable[tuple[int, str]]) -> Spellings:
+    def of_pairs(cls, pairs: Iterable[tuple[int, str]]) -> "Spellings":
         """From (row, spelling) in any order."""
         ordered = sorted(pairs)
         return cls(Ranges.of_rows(row for row, _ in ordered), "\n".join(spelling for _, spelling in ordered))
@@ -82,7 +82,7 @@ class Spellings:
             self._found = found
         return self._found
 
-    def __reduce__(self) -> tuple[type[Spellings], tuple[Ranges, str]]:
+    def __reduce__(self) -> "tuple[type[Spellings], tuple[Ranges, str]]":
         """Pickle the spellings, without the name of the file that they were read from."""
         return Spellings, (self.rows, self.text)
 

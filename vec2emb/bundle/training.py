@@ -4,7 +4,7 @@ A row is new if the file of vectors did not have it: special tokens that were se
 padding row never trains, whatever a plan names.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 import os
 from collections.abc import Callable, Iterable
@@ -27,7 +27,7 @@ class TrainRows(NamedTuple):
     ids: tuple[int, ...] = ()
 
     @classmethod
-    def parse(cls, train_rows: TrainLike | None, freeze: bool | None = None) -> TrainRows | None:
+    def parse(cls, train_rows: TrainLike | None, freeze: bool | None = None) -> "TrainRows | None":
         """The plan that is asked for; None if nothing is.
 
         Args:
@@ -49,7 +49,7 @@ class TrainRows(NamedTuple):
         return plan
 
     @classmethod
-    def _parse(cls, train_rows: TrainLike) -> TrainRows:
+    def _parse(cls, train_rows: TrainLike) -> "TrainRows":
         if isinstance(train_rows, str) and train_rows == "none":
             raise UsageError("option-replaced", "no row trains if the table is frozen", hint="use --freeze")
         if isinstance(train_rows, str | os.PathLike):

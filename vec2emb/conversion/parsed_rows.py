@@ -1,6 +1,6 @@
 """`ParsedRows`: how rows leave the engine, and the simplest of those that take them."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple

@@ -9,7 +9,6 @@ from types import EllipsisType
 from typing import TYPE_CHECKING
 
 from ..bundle.model_layout import ModelPlan, ScaleLike
-from ..bundle.outputs import check_outputs
 from ..bundle.target import target_of
 from ..bundle.training import TrainLike, TrainRows
 from ..errors import UsageError
@@ -199,6 +198,8 @@ def convert(
     begun = time.monotonic()
     read = ReadOptions.of(given)
     if row_report is not None:
+        from ..bundle.outputs import check_outputs  # late: few conversions write a report
+
         check_outputs({"row_report": row_report}, [source, vocab, only, corpus])
     if corpus is not None:
         from ..corpus.words import refuse_early, words_of

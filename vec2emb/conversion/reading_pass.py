@@ -1,6 +1,6 @@
 """One pass over a source: open it, find out what it is, and run its rows through the engine."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 import contextlib
 import os
@@ -53,7 +53,7 @@ class ReadOptions(NamedTuple):
     allow_pickle: bool = False
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], **decided: Any) -> ReadOptions:
+    def of(cls, given: Mapping[str, Any], **decided: Any) -> "ReadOptions":
         """The options among the arguments of a function, or among what a bundle records.
 
         Args:

@@ -1,6 +1,6 @@
 """One conversion, its options checked: rehearsed without numbers, or carried out."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 import contextlib
 import os
@@ -55,7 +55,7 @@ class Conversion(NamedTuple):
     strict: bool
     license: str | None
     source_url: str | None
-    recorded: Mapping[str, Scalar]
+    recorded: "Mapping[str, Scalar]"
     shard_size: int | None = None
 
     def dry_run(self, source: SourceLike) -> Report:

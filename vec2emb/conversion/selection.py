@@ -4,7 +4,7 @@
 that follow a vocabulary, and those that fall back to other spellings.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 from array import array
 from collections.abc import Callable, Iterator, Sequence

@@ -7,7 +7,7 @@ that is missed are errors. Compressed bytes are taken in chunks of one size and 
 so a bomb stays within memory, and what a corrupt member yields before its error depends on nothing but its bytes.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 import re
 from collections.abc import Callable
@@ -241,7 +241,7 @@ def _deflated(name: str, start: bytes, wbits: int) -> Codec:
     return Codec(name, start, lambda: _ZlibDecoder(module, wbits), (module.error, ValueError), advice)
 
 
-def _zstd_library() -> tuple[Callable[[], _Frame], type[Exception]]:
+def _zstd_library() -> "tuple[Callable[[], _Frame], type[Exception]]":
     """What makes a decompressor of one frame, and what it raises."""
     try:
         import zstandard

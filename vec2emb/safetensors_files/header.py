@@ -12,7 +12,7 @@ alone, so that tensors of many gigabytes can be copied in pieces, and refuses al
 https://github.com/huggingface/safetensors#format
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 import contextlib
 import json

@@ -11,7 +11,7 @@ position table is not cut: it stands in a shard of its own behind the others.
 https://docs.pytorch.org/docs/stable/distributed.checkpoint.html
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 import json
 import re

@@ -1,6 +1,6 @@
 """The safetensors file of a bundle, or its shards: headers read at once, rows mapped when they are asked for."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 import mmap
 from bisect import bisect_right

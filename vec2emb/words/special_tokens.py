@@ -1,6 +1,6 @@
 """Special tokens: which there are, where they stand, and how each gets its vector."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,6 +1,6 @@
 """Words that are wanted: a list, a text file, or a vocabulary with ids (a mapping, vocab.json, a tokenizer)."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 import os
 from collections.abc import Iterable, Mapping
@@ -46,7 +46,7 @@ class WordList(NamedTuple):
         placeholders: tokens that were made up for ids without one.
     """
 
-    vocab: Vocabulary
+    vocab: "Vocabulary"
     label: str | None
     pad: str | None = None
     unk: str | None = None
@@ -161,7 +161,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def _vocabulary(tokens: list[str], path: str | None) -> Vocabulary:
+def _vocabulary(tokens: list[str], path: str | None) -> "Vocabulary":
     from .vocabulary import Vocabulary
 
     try:

@@ -1,6 +1,6 @@
 """What zip and tar have in common: members, and bytes of them that must be there."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,7 +58,7 @@ def kind_of(head: bytes) -> str | None:
     return None
 
 
-def tar_header(block: bytes) -> tarfile.TarInfo | None:
+def tar_header(block: bytes) -> "tarfile.TarInfo | None":
     """The header of a tar member, if the block of 512 bytes is one; its checksum decides."""
     import tarfile
 
