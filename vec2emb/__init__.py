@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .exporting.exporter import export as export
     from .querying.evaluation import evaluate as evaluate
     from .querying.neighbours import similar as similar
+    from .trimming import trim as trim
     from .version import __version__ as __version__
     from .words.vocabulary import Vocabulary as Vocabulary
 
@@ -55,6 +56,7 @@ _HOME = {
     "resize_positions": "editing.attaching",
     "save": "bundle.table",
     "similar": "querying.neighbours",
+    "trim": "trimming",
     "verify": "checking.verification",
 }
 

@@ -34,6 +34,7 @@ PYTHON = {
     "Corpora": ["count_tokens", "build_vocab", "TokenCounts"],
     "Audits": ["audit"],
     "Positions": ["attach_positions", "resize_positions", "describe_positions"],
+    "Models": ["trim"],
     "Looking around": ["similar", "evaluate"],
 }
 POSITIONS = ["sinusoidal", "rotation", "learned", "resize", "facts", "Facts"]

@@ -498,7 +498,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     folder(tmp_path / "old", {})
-    monkeypatch.setattr(checkpoints, "_copy", full)
+    monkeypatch.setattr(checkpoints, "copy_file", full)
     (tmp_path / "old" / "vocab.txt").write_text("a")
     refusal("disk-full", "No space left", tmp_path / "old", tmp_path / "a" / "b" / "new", to=9, method="tile")
     assert os.listdir(tmp_path) == ["old"]
@@ -506,17 +506,17 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_two_runs_to_one_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder(tmp_path / "old", {"max_position_embeddings": 6})
-    write = checkpoints._write_shard
+    write = checkpoints.write_shard
     inner: list[str] = []
 
     def meanwhile(*arguments: Any) -> None:
-        monkeypatch.setattr(checkpoints, "_write_shard", write)
+        monkeypatch.setattr(checkpoints, "write_shard", write)
         with pytest.raises(TryAgainError, match="another run is writing there") as caught:
             resize_positions(tmp_path / "old", tmp_path / "new", to=7, method="tile")
         inner.append(caught.value.code)
         write(*arguments)
 
-    monkeypatch.setattr(checkpoints, "_write_shard", meanwhile)
+    monkeypatch.setattr(checkpoints, "write_shard", meanwhile)
     resize_positions(tmp_path / "old", tmp_path / "new", to=9, method="tile")
     assert inner == ["target-busy"]
     assert len(table(tmp_path / "new", BERT_KEY)) == 9
@@ -532,7 +532,7 @@ def die(*arguments):
 
 where, old, new, to = sys.argv[1:]
 if where == "writing":
-    checkpoints._copy = die
+    checkpoints.copy_file = die
 elif where == "exchanged":
     shutil.rmtree = die
 elif where == "aside":

@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[Option, ...]] = {
     "positions resize": commands.RESIZE,
     "positions show": commands.DESCRIBE,
     "similar": commands.SIMILAR,
+    "trim": commands.TRIM,
     "verify": commands.VERIFY,
     "vocab": commands.VOCAB,
 }

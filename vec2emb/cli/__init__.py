@@ -30,6 +30,7 @@ COMMANDS = {
     "export": "A bundle to a file of vectors, or a folder of other libraries.",
     "extend": "A bundle with more words behind those it has.",
     "positions": "Attach, resize or show a position table.",
+    "trim": "Cut a model's vocabulary to the tokens that a corpus needs.",
 }
 
 

@@ -19,8 +19,8 @@ FILES = ("SOURCE", "SOURCE...", "CORPUS...", "BUNDLE", "CHECKPOINT", "PATH", "FI
 REPLACED = {"--force": "--if-exists replace", "--preset": "--position-preset"}
 
 HEADINGS = (
-    "Input", "Words", "Corpus", "Rows", "Special tokens", "Method", "Positions", "Sinusoidal table", "Learned table",
-    "Checkpoint", "Training", "Gates", "Output", "Folders", "Names", "Machine",
+    "Input", "Words", "Corpus", "Tokens", "Proof", "Rows", "Special tokens", "Method", "Positions", "Sinusoidal table",
+    "Learned table", "Checkpoint", "Training", "Gates", "Output", "Folders", "Names", "Machine",
 )  # fmt: skip
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..errors import UsageError, Vec2embWarning, warn_caller
+from ..errors import UsageError
 from ..io.progress import Progress, ProgressLike, progress_of
 from ..options.commands import COUNT_TOKENS
 from ..options.definition import check
 from ..options.sizes import parse_size
 from .counts import TokenCounts
-from .inputs import PathsLike, Piece, find_inputs
+from .inputs import PathsLike, Piece, find_files
 from .settings import Settings
 from .splitting import splitter_of
 
@@ -67,12 +67,7 @@ def count_tokens(
     settings = Settings.of(tokenizer, lowercase, field, encoding_errors)
     splitter_of(settings)  # refuses what it cannot make, before anything is read
     limit = parse_size("memory", memory)
-    left_out: list[str] = []
-    inputs = find_inputs(paths, left_out)
-    if left_out:
-        more = f" and {len(left_out) - 1:,} more" if len(left_out) > 1 else ""
-        text = f"{left_out[0]}{more}: left out, as a pipe or device; name it to read it"
-        warn_caller(Vec2embWarning("corpus-no-file", text, count=len(left_out)))
+    inputs = find_files(paths)
     sizes = [one.size for one in inputs]
     size = None if None in sizes else sum(one for one in sizes if one is not None)
     with progress_of(progress, "corpus") as show:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import InputError, UsageError
+from ..errors import InputError, UsageError, Vec2embWarning, warn_caller
 from ..io.compression import HEAD, codec_of
 from ..io.urls import is_url, label_of, name_of, plain
 
@@ -87,6 +87,17 @@ def find_inputs(paths: PathsLike, left_out: list[str] | None = None) -> list[Inp
             raise InputError("empty-corpus", "no file is there to count in", path=label_of(path))
         found += files
     return found
+
+
+def find_files(paths: PathsLike) -> list[Input]:
+    """All files that the paths name, as `find_inputs`, with a warning about those that are left out."""
+    left_out: list[str] = []
+    inputs = find_inputs(paths, left_out)
+    if left_out:
+        more = f" and {len(left_out) - 1:,} more" if len(left_out) > 1 else ""
+        text = f"{left_out[0]}{more}: left out, as a pipe or device; name it to read it"
+        warn_caller(Vec2embWarning("corpus-no-file", text, count=len(left_out)))
+    return inputs
 
 
 def _path_of(given: object) -> str:

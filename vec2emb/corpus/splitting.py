@@ -5,6 +5,8 @@
   space is split alike wherever it stands, so it is split once, however often it comes.
 - `regex:PATTERN`: the matches of an Oniguruma pattern in each text.
 - `hf:FILE`: what a tokenizer.json makes of each text, special tokens not added, nothing cut off.
+- `ids`: the same, each token as its id in decimal digits. Only other packages of vec2emb count ids.
+- `lines`: each text as one token. Only other packages of vec2emb read texts.
 
 A *text* is a line of a text file, without its LF or CR LF, or one value of a field.
 """
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import InputError, UsageError, needed
 from .settings import Settings
@@ -43,6 +45,8 @@ def splitter_of(settings: Settings) -> Splitter:
     kind, _, rest = settings.tokenizer.partition(":")
     if kind == "whitespace":
         return Splitter()
+    if kind == "lines":
+        return Splitter(split=lambda texts: texts)
     with needed("tokenizers", "corpus", f"the tokenizer {kind}"):
         import tokenizers
     if kind == "bert":
@@ -54,18 +58,30 @@ def splitter_of(settings: Settings) -> Splitter:
             raise UsageError("bad-pattern", f"the pattern is none ({error})", found=repr(rest)) from None
         pieces = _pieces_of(tokenizers.pre_tokenizers.Split(pattern, "removed", invert=True))
         return Splitter(split=lambda texts: (token for text in texts for token in pieces(text)))
-    try:
-        whole = tokenizers.Tokenizer.from_str(settings.content)
-    except Exception as error:
-        raise InputError("bad-tokenizer", f"the file is no tokenizer.json ({error})", path=rest) from None
-    whole.no_truncation()
-    whole.no_padding()
+    whole = tokenizer_of(settings.content, rest)
 
     def split(texts: list[str]) -> Iterable[str]:
         for encoding in whole.encode_batch(texts, add_special_tokens=False):
-            yield from encoding.tokens
+            yield from map(str, encoding.ids) if kind == "ids" else encoding.tokens
 
     return Splitter(split=split)
+
+
+def tokenizer_of(content: str, path: str) -> Any:
+    """The tokenizer of the `tokenizers` package for a tokenizer.json, which neither cuts nor pads.
+
+    Raises:
+        InputError: the content is not a tokenizer.json.
+    """
+    import tokenizers
+
+    try:
+        tokenizer = tokenizers.Tokenizer.from_str(content)
+    except Exception as error:  # the package raises nothing narrower
+        raise InputError("bad-tokenizer", f"the file is no tokenizer.json ({error})", path=path) from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
 
 
 def _pieces_of(pre_tokenizer: object) -> Callable[[str], list[str]]:

@@ -38,12 +38,8 @@ class Tally:
             invalid = self._counter.add_text(buffer, 0, block.size)
             if invalid >= 0 and self._settings.encoding_errors == "error":
                 raise _not_utf8(block, bytes(memoryview(buffer)[: block.size]), invalid)
-        elif block.kind == "text":
-            text = self._decoded(block, bytes(memoryview(buffer)[: block.size]))
-            self._add_texts([line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")], block)
         else:
-            records = _json_texts if block.kind == "json" else _row_texts
-            self._add_texts(list(records(block, buffer, self._settings)), block)
+            self._add_texts(texts_of(block, buffer, self._settings), block)
 
     def finished(self) -> TokenCounter:
         """All that was counted, as it is to come out; the tally can be dropped then."""
@@ -69,21 +65,9 @@ class Tally:
         finished.add_lines(text.encode(), counts)
         return finished
 
-    def _decoded(self, block: Block, data: bytes) -> str:
-        try:
-            return data.decode("utf-8", self._settings.handler)
-        except UnicodeDecodeError as error:
-            raise _not_utf8(block, data, error.start) from None
-
     def _add_texts(self, texts: list[str], block: Block) -> None:
-        try:
-            data = "\n".join(texts).encode()
-        except UnicodeEncodeError:  # JSON can say half a surrogate pair
-            if self._settings.encoding_errors == "error":
-                raise InputError("invalid-utf8", "a text holds half a surrogate pair", path=block.label) from None
-            texts = [text.encode("utf-8", "surrogatepass").decode("utf-8", self._settings.handler) for text in texts]
-            data = "\n".join(texts).encode()
         if self._splitter.split is None:
+            data = "\n".join(texts).encode()
             self._counter.add_text(data, 0, len(data))
             return
         for token, count in Counter(self._splitter.split(texts)).items():
@@ -96,6 +80,30 @@ class Tally:
                     hint="take a tokenizer that splits at the end of a line",
                 )
             self._counter.add(token.encode(), count)
+
+
+def texts_of(block: Block, buffer: bytearray, settings: Settings) -> list[str]:
+    """The texts of a block: the lines of a text file, or the values of the field; all have a UTF-8 form.
+
+    Raises:
+        InputError: the text is not UTF-8, a line is no JSON, or a record has no text.
+    """
+    if block.kind == "text":
+        data = bytes(memoryview(buffer)[: block.size])
+        try:
+            text = data.decode("utf-8", settings.handler)
+        except UnicodeDecodeError as error:
+            raise _not_utf8(block, data, error.start) from None
+        return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    records = _json_texts if block.kind == "json" else _row_texts
+    texts = list(records(block, buffer, settings))
+    try:
+        "\n".join(texts).encode()
+    except UnicodeEncodeError:  # JSON can say half a surrogate pair
+        if settings.encoding_errors == "error":
+            raise InputError("invalid-utf8", "a text holds half a surrogate pair", path=block.label) from None
+        texts = [text.encode("utf-8", "surrogatepass").decode("utf-8", settings.handler) for text in texts]
+    return texts
 
 
 def _json_texts(block: Block, buffer: bytearray, settings: Settings) -> Iterator[str]:

@@ -91,8 +91,10 @@ def read_json(path: str) -> dict[str, Any] | None:
     if not os.path.isfile(path):
         return None
     with reading(path) as descriptor:
-        text = b"".join(pieces(descriptor, 0, os.fstat(descriptor).st_size, path=path))
+        data = bytearray().join(pieces(descriptor, 0, os.fstat(descriptor).st_size, path=path))
     try:
+        text = data.decode("utf-8-sig")
+        data.clear()  # a tokenizer.json has many megabytes, and takes a multiple of them as objects
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError("json-invalid", f"this is not JSON ({shown(str(error), 100)})", path=path) from error

@@ -11,7 +11,7 @@ import fnmatch
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from .checkpoint_files import Checkpoint, Shard, open_checkpoint, read_json
 
 CONFIG, TOKENIZER = "config.json", "tokenizer_config.json"
 
-Fresh = dict[str, tuple[TensorInfo, bytes]]
+Fresh = dict[str, tuple[TensorInfo, Iterable[bytes]]]
 
 _NO_LIMIT = 10**12  # tokenizers without a limit say 10^30
 _LEFT_OUT_FOLDERS = (".git", ".cache")
@@ -139,7 +139,7 @@ def resize_positions(
         except (InputError, UsageError) as error:
             error.path, error.message = source.shards[at].path, f"{name}: {error.message}"
             raise
-        fresh[name] = TensorInfo(info.dtype, new.shape, 0, len(data)), data
+        fresh[name] = TensorInfo(info.dtype, new.shape, 0, len(data)), [data]
         tables.append(ResizedTable(name, at, info.dtype, front, len(table) - front, to))
         if presets := facts(table).presets:
             notes.append(f"{name} is a sinusoidal table ({presets[0]}): its formula gives any length without resizing")
@@ -156,22 +156,22 @@ def resize_positions(
         if source.index_name is not None:
             _edit_index(edits, source, os.path.join(source.folder, source.index_name), fresh, dropped)
     rewritten = [at for at, shard in source.shards.items() if {*fresh, *dropped} & shard.header.tensors.keys()]
-    copied = _others(source, {*rewritten, *edits.texts}, notes)
+    copied = other_files(source.folder, {*rewritten, *edits.texts}, notes)
     produced = {*rewritten, *edits.texts, *copied}
 
     def check() -> None:
-        _check_target(source, target, produced, replace)
+        check_target(source.folder, target, produced, replace)
 
     label = os.fspath(out)
     files = {rewritten[0]: target} if source.folder is None else None
     with AtomicOutput(target, label, check, files=files) as output, writing(label):
         for at in rewritten:
-            _write_shard(source.shards[at], fresh, dropped, output.path(at))
+            write_shard(source.shards[at], fresh, dropped, output.path(at))
         for file, content in edits.texts.items():
             with new_file(output.path(file)) as stream:
                 stream.write(json.dumps(content, indent=2).encode() + b"\n")
         for file in copied:
-            _copy(os.path.join(source.folder or "", file), output.path(file))
+            copy_file(os.path.join(source.folder or "", file), output.path(file))
         output.publish()
     done = tuple(tables), dropped, tuple(edits.changes), tuple(copied), tuple(notes)
     return Resized(source.label, label, method, *done)
@@ -346,16 +346,16 @@ def _edit_index(edits: _Edits, source: Checkpoint, path: str, fresh: Fresh, drop
             edits.texts[file] = index
 
 
-def _others(source: Checkpoint, rewritten: set[str], notes: list[str]) -> list[str]:
+def other_files(folder: str | None, rewritten: set[str], notes: list[str]) -> list[str]:
     """The files of a folder that are copied as they are, relative to it."""
-    if source.folder is None:
+    if folder is None:
         return []
     found = []
-    for root, folders, names in os.walk(source.folder):
+    for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _LEFT_OUT_FOLDERS)
         for name in sorted(names):
             path = os.path.join(root, name)
-            file = os.path.relpath(path, source.folder)
+            file = os.path.relpath(path, folder)
             if file in rewritten:
                 continue
             if any(fnmatch.fnmatchcase(name, pattern) for pattern in _OTHER_WEIGHTS):
@@ -367,22 +367,31 @@ def _others(source: Checkpoint, rewritten: set[str], notes: list[str]) -> list[s
     return found
 
 
-def _check_target(source: Checkpoint, target: str, produced: set[str], replace: bool) -> None:
-    """Refuse a target that is taken, unless it is an earlier checkpoint all of whose files come anew."""
-    if source.folder is not None and target.startswith(os.path.join(os.path.realpath(source.folder), "")):
+def check_target(
+    folder: str | None,
+    target: str,
+    produced: set[str],
+    replace: bool,
+    opens: Callable[[str], object] = open_checkpoint,
+) -> None:
+    """Refuse a target that is taken, unless it is an earlier checkpoint all of whose files come anew.
+
+    `folder` is that of the source, or None for a file; `opens` raises if the target is not an earlier checkpoint.
+    """
+    if folder is not None and target.startswith(os.path.join(os.path.realpath(folder), "")):
         raise UsageError(
             "output-inside", "the output is inside the checkpoint", path=target, hint="choose another place"
         )
     is_folder = os.path.isdir(target)
-    if not os.path.lexists(target) or (is_folder and source.folder is not None and not os.listdir(target)):
+    if not os.path.lexists(target) or (is_folder and folder is not None and not os.listdir(target)):
         return
     if not replace:
         raise OutputError("target-exists", "something is there already", path=target, hint="choose another name")
     there = {os.path.relpath(os.path.join(root, name), target) for root, _, names in os.walk(target) for name in names}
     kept = sorted(there - produced)
-    if is_folder != (source.folder is None) and not kept:
+    if is_folder != (folder is None) and not kept:
         with contextlib.suppress(Vec2embError):
-            open_checkpoint(target)
+            opens(target)
             return
     raise OutputError(
         "target-not-replaceable",
@@ -393,7 +402,7 @@ def _check_target(source: Checkpoint, target: str, produced: set[str], replace: 
     )
 
 
-def _write_shard(shard: Shard, fresh: Fresh, dropped: Sequence[str], path: str) -> None:
+def write_shard(shard: Shard, fresh: Fresh, dropped: Sequence[str], path: str) -> None:
     """Write a file anew: some tensors from memory, some not at all, the others copied."""
     old = {name: info for name, info in shard.header.tensors.items() if name not in dropped}
     # Wide types first, as other writers have it, so that every tensor stays aligned whatever changed before it.
@@ -407,12 +416,12 @@ def _write_shard(shard: Shard, fresh: Fresh, dropped: Sequence[str], path: str) 
         stream.write(encode_header(tensors, shard.header.metadata))
         for name in order:
             if name in fresh:
-                stream.write(fresh[name][1])
+                stream.writelines(fresh[name][1])
             else:
                 start = shard.header.data_start
                 stream.writelines(pieces(descriptor, start + old[name].start, start + old[name].stop, path=shard.path))
 
 
-def _copy(source: str, path: str) -> None:
+def copy_file(source: str, path: str) -> None:
     with reading(source) as descriptor, new_file(path) as stream:
         stream.writelines(pieces(descriptor, 0, os.fstat(descriptor).st_size, path=source))

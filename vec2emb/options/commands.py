@@ -197,6 +197,36 @@ AUDIT = (
     *RUNNING,
 )  # fmt: skip
 
+_TOKENS, _PROOF = "Tokens", "Proof"
+TRIM = (
+    BUNDLE.but(name="model"),
+    OUT.but(help="Folder to write."),
+    words.PATHS.but(
+        name="corpus", type=words.PATHS.type | NONE, default=None, kind="keyword", only=None, repeated=True,
+        help="A file, folder or quoted pattern of texts whose tokens are kept; may be repeated.",
+        heading=_TOKENS, metavar="PATH",
+    ),
+    Option("counts", PATH | NONE,
+           "Counts of the model's tokens instead, from `vec2emb vocab --tokenizer hf:MODEL/tokenizer.json "
+           "--save-counts FILE`. A corpus then serves for the proof alone.", heading=_TOKENS, metavar="FILE"),
+    Option("keep", (PATH | MANY).named("str | os.PathLike[str] | Iterable[str]") | NONE,
+           "Tokens to keep in any case, one per line, as the vocabulary writes them.", heading=_TOKENS, metavar="FILE"),
+    words.MIN_COUNT.but(help="Drop tokens that are used less often.", heading=_TOKENS),
+    words.MAX_SIZE.but(help="Keep at most N tokens, all included; the most frequent first.", heading=_TOKENS),
+    Option("pad_to_multiple_of", whole(1), "Round the rows of the table up to a multiple of N.", 1,
+           code="pad-to-multiple-of-range", heading=output.OUTPUT, metavar="N"),
+    words.FIELD.but(heading=_TOKENS),
+    words.CORPUS_ENCODING_ERRORS.but(help="What to do at text that is not UTF-8.", heading=_TOKENS),
+    Option("sample", whole(1), "Number of texts of the corpus to encode with both tokenizers.", 10_000,
+           code="sample-range", heading=_PROOF, metavar="N"),
+    Option("min", _BOUNDS,
+           "Minimum for a figure: identical (share of sampled texts with the same tokens as before) or coverage (share "
+           "of the corpus's tokens that are kept); may be repeated.",
+           (), code="gate-form", heading=_PROOF, metavar="FIGURE=NUMBER", repeated=True),
+    IF_FILE_EXISTS,
+    *RUNNING,
+)  # fmt: skip
+
 SCHEMA = Option("schema", BOOL, "Print the JSON Schema of --json.", False, heading=output.OUTPUT, only="cli")
 
 LOAD = (BUNDLE, Option("lazy", BOOL, default=False))
@@ -270,4 +300,5 @@ FUNCTIONS = MappingProxyType({
     "torch.loading.load_embedding": LOAD_EMBEDDING,
     "torch.loading.load_text_embedding": LOAD_TEXT_EMBEDDING,
     "torch.saving.save_embedding": SAVE_EMBEDDING,
+    "trimming.trimmer.trim": TRIM,
 })  # fmt: skip
