@@ -312,7 +312,7 @@ def test_vectors_of_another_space_are_noticed(tmp_path: Path, half: Path) -> Non
         f"{tmp_path / 'other.txt'}: of 100 words of the bundle that were met there, 100 have other vectors; vectors of "
         "different files do not go together"
     )
-    with pytest.raises(InputError, match="--strict makes every warning an error"):
+    with pytest.raises(InputError, match="--strict makes such a warning an error"):
         vec2emb.extend(half, tmp_path / "no", tokens=[WORDS[150]], source=tmp_path / "other.txt", strict=True)
 
 
