@@ -110,7 +110,7 @@ def test_unseen_words(name: str, tmp_path: Path, kernel: str, block: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("fasttext") is None, reason="fasttext is not installed")
+@pytest.mark.skipif(shutil.which("fasttext") is None, reason="there is no program fasttext here")
 def test_whatever_fasttext_prints_here() -> None:
     """The fixtures are what the program prints, where there is one."""
     for name in NAMES:
