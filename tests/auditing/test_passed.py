@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -109,3 +110,21 @@ def test_what_passed_leaves_alone(project: Path) -> None:
     (project / "v.txt").write_bytes(b"")  # a run that fails leaves none either
     assert run(*good).returncode == 1
     assert not gone.exists()
+
+
+@pytest.mark.parametrize("option", ["--passed", "--html", "--missing-words"])
+@pytest.mark.parametrize("folder", ["missing", "file"])
+def test_a_file_that_cannot_be_written_is_one_line_of_json(project: Path, option: str, folder: str) -> None:
+    (project / "file").write_text("no folder")
+    arguments = [
+        "--max",
+        "health.faulty=0",
+        "--corpus",
+        str(project / "corpus.txt"),
+        option,
+        str(project / folder / "f"),
+    ]
+    done = run("audit", str(project / "v.txt"), *arguments, "--json")
+    assert done.returncode == 1
+    (line,) = done.stdout.splitlines()
+    assert json.loads(line)["error"]["code"] == "cannot-write"

@@ -392,7 +392,20 @@ DAMAGE: dict[str, tuple[Harm, str]] = {
         edit_config(lambda c: c["source"].pop("rows")),
         r"\$\.source\.rows must be a whole number.*found nothing",
     ),
-    "special-beyond": (edit_config(lambda c: c["specials"].append(special(5))), f"specials of vec2emb.json {NONE}5"),
+    "special-beyond": (edit_config(lambda c: c["specials"].append(special(5))), r"\.id must be a row below 5"),
+    "special-endless": (edit_config(lambda c: c["specials"].append(special(1 << 63))), r"\.id must be a row below 5"),
+    "special-surrogate": (
+        edit_config(lambda c: c["specials"][0].update(token="\ud800")),
+        r"\$\.specials\[0\]\.token must be a string without surrogates",
+    ),
+    "special-init-surrogate": (
+        edit_config(lambda c: c["specials"][0].update(init="token:\udfff")),
+        r"\$\.specials\[0\]\.init must be a string without surrogates",
+    ),
+    "spellings-surrogate": (
+        provenance(spellings={"rows": "3:4", "tokens": "\ud800"}),
+        r"\$\.provenance\.spellings\.tokens must be a string without surrogates",
+    ),
     "special-negative": (edit_config(lambda c: c["specials"].append(special(-1))), r"\$\.specials\[2\]\.id must be"),
     "special-true": (edit_config(lambda c: c["specials"].append(special(True))), r"\$\.specials\[2\]\.id must be"),
     "special-role": (edit_config(lambda c: c["specials"][0].update(role="unknown")), "the role unknown"),

@@ -129,6 +129,24 @@ def test_a_changed_record_is_found_though_its_hash_fits(small: Path, tmp_path: P
     assert failed(judge(source={**good["source"], "rows": 3})) == rebuilt
 
 
+@pytest.mark.parametrize(
+    "name", ["format", "dim", "limit", "nonfinite", "unit_norm", "encoding", "encoding_errors", "binary_dtype",
+    "byte_order", "bad_rows", "member", "duplicates", "lowercase", "pieces"],
+)  # fmt: skip
+def test_a_recorded_option_that_cannot_be(name: str, small: Path, tmp_path: Path) -> None:
+    from vec2emb.bundle.manifest import content_sha256, pretty
+
+    bundle = converted(small, tmp_path / "b")
+    good = json.loads((bundle / "vec2emb.json").read_text())
+    assert name in good["replay"]["options"]
+    for value in (1.5, "no such value") if name != "member" else (1.5, False):
+        config = {**good, "replay": {**good["replay"], "options": {**good["replay"]["options"], name: value}}}
+        (bundle / "vec2emb.json").write_bytes(pretty({**config, "self_sha256": content_sha256(config)}))
+        found = vec2emb.verify(bundle, source=small)
+        assert failed(found) == ["the source can be read as the bundle records"]
+        assert "$.replay.options" in str(found)
+
+
 def test_a_folder_without_a_bundle_is_an_error(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nothing", tmp_path / "nothing.safetensors"):
         with pytest.raises(InputError):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 import os
 import random
 import re
@@ -11,12 +13,13 @@ import shutil
 import subprocess
 import tracemalloc
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import zstandard
 from gensim.models import KeyedVectors
 from helpers import FIXTURES, collected, run
 from hypothesis import HealthCheck, given, settings
@@ -357,6 +360,19 @@ def test_every_exported_vocabulary_gives_the_same_table(tmp_path: Path) -> None:
             vec2emb.convert(GLOVE, tmp_path / f"of-{i}", vocab=words, unk_init="zeros", **own)
         for name in ("model.safetensors", "vocab.txt"):
             assert (tmp_path / f"of-{i}" / name).read_bytes() == (source / name).read_bytes(), to
+
+
+def test_vocab_json_compressed(bundle: Path, tmp_path: Path) -> None:
+    readers: dict[str, Callable[[bytes], bytes]] = {
+        ".gz": gzip.decompress,
+        ".bz2": bz2.decompress,
+        ".xz": lzma.decompress,
+        ".zst": zstandard.ZstdDecompressor().decompressobj().decompress,
+    }
+    export(bundle, "vocab-json", tmp_path / "v.json")
+    for suffix, read in readers.items():
+        export(bundle, "vocab-json", tmp_path / f"v.json{suffix}")
+        assert read((tmp_path / f"v.json{suffix}").read_bytes()) == (tmp_path / "v.json").read_bytes()
 
 
 def test_vocab_json(bundle: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from ..bundle.outputs import check_outputs
 from ..errors import OutputError
-from ..io.atomic import check_file, new_output
+from ..io.atomic import check_file, new_output, place_of
 from ..io.filesystem import writing
 from ..io.urls import local_only
 from ..options.output import IF_FILE_EXISTS
@@ -112,7 +112,8 @@ def check_files(
     """Refuse the files of an audit before it begins.
 
     Raises:
-        OutputError: one would replace what is read, a part of a bundle, or a file that is not of an audit.
+        OutputError: one would replace what is read, a part of a bundle, or a file that is not of an audit, or its
+            folder does not exist.
         UsageError: both are one file, or `if_exists` is neither `error` nor `replace`.
     """
     IF_FILE_EXISTS.check(if_exists)
@@ -120,6 +121,9 @@ def check_files(
         if path is not None:
             local_only(path, "a file of an audit")
             _check(path, is_ours, if_exists)
+    for path in (html, missing_words, passed):
+        if path is not None and not os.path.lexists(os.path.dirname(place_of(path))):
+            raise OutputError("cannot-write", "its folder does not exist", path=path, hint="make the folder first")
     check_outputs({"--html": html, "--missing-words": missing_words, "--passed": passed}, inputs)
 
 

@@ -130,6 +130,13 @@ class _Fields:
     def text(self, name: str) -> str:
         return self._typed(name, str, "a string")
 
+    def unicode(self, name: str) -> str:
+        """A string that UTF-8 can hold, as tokens must."""
+        value = self.text(name)
+        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+            self.fail(name, "a string without surrogates")
+        return value
+
     def flag(self, name: str) -> bool:
         return self._typed(name, bool, "true or false")
 
@@ -188,7 +195,7 @@ class _Fields:
 
     def spellings(self, name: str) -> Spellings:
         fields = self.fields(name)
-        return Spellings(fields.ranges("rows"), fields.text("tokens"), (self.path(name), self._file))
+        return Spellings(fields.ranges("rows"), fields.unicode("tokens"), (self.path(name), self._file))
 
 
 def _manifest(root: _Fields) -> m.Manifest:
@@ -226,25 +233,26 @@ def _manifest(root: _Fields) -> m.Manifest:
 
 
 def _provenance(root: _Fields, steps: int) -> Provenance:
-    fields = root.fields("provenance")
+    fields, size = root.fields("provenance"), root.count("rows")
+
+    def special(one: _Fields) -> SpecialToken:
+        if (row := one.count("id")) >= size:
+            one.fail("id", f"a row below {size}")
+        return SpecialToken(
+            one.unicode("token"), row, one.choice("role", ROLES), one.unicode("init"), one.optional(one.integer, "seed")
+        )
 
     def added(one: _Fields) -> tuple[int, Ranges]:
         if (step := one.count("step")) >= steps:
             one.fail("step", f"the number of a step, below {steps}")
         return step, one.ranges("rows")
 
-    specials = root.each(
-        "specials",
-        lambda one: SpecialToken(
-            one.text("token"), one.count("id"), one.choice("role", ROLES), one.text("init"),
-            one.optional(one.integer, "seed"),
-        ),
-    )  # fmt: skip
+    specials = root.each("specials", special)
     for role in ("padding", "unknown"):
         if sum(special.role == role for special in specials) > 1:
             root.fail("specials", f"tokens of which one has the role {role}")
     return Provenance(
-        size=root.count("rows"),
+        size=size,
         specials=specials,
         generated=fields.each(
             "generated",

@@ -205,9 +205,8 @@ class Provenance(NamedTuple):
         return all(special.init != "file" for special in self.specials if special.role == "padding")
 
     def records(self) -> dict[str, Ranges]:
-        """All sets of rows, by where they are in vec2emb.json."""
+        """All ranges of rows, by where they are in vec2emb.json."""
         return {
-            "specials": Ranges.of_rows(sorted(special.id for special in self.specials)),
             **{f"provenance.generated[{i}].rows": one.rows for i, one in enumerate(self.generated)},
             "provenance.spellings.rows": self.spellings.rows,
             "provenance.given": self.given,

@@ -46,8 +46,9 @@ def check_rows(
     replay = opened.manifest.replay
     recorded = Replay(REPLAY_VERSION, {}) if replay is None else replay
     options = recorded_reading(
-        recorded, dtype=opened.manifest.dtype, threads=threads, progress=progress, allow_pickle=allow_pickle
-    )
+        recorded, opened.label, dtype=opened.manifest.dtype, threads=threads, progress=progress,
+        allow_pickle=allow_pickle,
+    )  # fmt: skip
     reading = with_recorded_member(lambda member: Pass(source, options._replace(member=member)), source, options.member)
     with reading.source:
         dim, expected = reading.detected.dim, opened.tensor.shape[1]

@@ -66,15 +66,15 @@ def audit(
         write_words(found, missing_words, if_exists=if_exists)
     if html is not None:
         write_page(found, html, command=_command(), if_exists=if_exists)
-    if with_json:
+    if passed is not None and found.ok:
+        write_passed(found, passed)
+    if with_json:  # last, so that an error before it is the only line
         emit(found.to_dict())
     elif not quiet:
         _show(found)
     for gate in found.gates:
         if not gate.ok:
             say(f"missed: {gate}")
-    if passed is not None and found.ok:
-        write_passed(found, passed)
     return 0 if found.ok else 3
 
 

@@ -10,10 +10,11 @@ from .._kernel import TokenIndex
 from ..bundle.manifest import REPLAY_VERSION, Manifest, Replay, Scalar, SourceRecord, TokenizerRecord, WordsRecord
 from ..bundle.provenance import RANDOM, Generated, Provenance, SpecialToken, Spellings
 from ..bundle.ranges import Ranges
-from ..errors import UsageError, shown
+from ..errors import BundleError, UsageError, shown
 from ..formats import Detected
 from ..io.sources import Source
 from ..options.conversion import CONVERT
+from ..options.definition import check
 from ..words.word_list import WordList
 from .engine import Counts
 from .planning import Plan
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _RECORDED = {option.recorded: option.name for option in CONVERT if option.recorded is not None}
 _OF_THEIR_OWN = ("specials", "vocab", "only")  # fields of `Replay`
+_LOOKUP = ("duplicates", "lowercase", "pieces")
 
 READING = {name: argument for name, argument in _RECORDED.items() if argument in ReadOptions._fields}
 """Name of an option in a replay record, version 1 -> field of `ReadOptions` and argument of `convert`."""
@@ -90,11 +92,29 @@ def reading_options(read: ReadOptions) -> dict[str, Scalar]:
     return {name: getattr(read, field) for name, field in READING.items()}
 
 
-def recorded_reading(replay: Replay, **own: Any) -> ReadOptions:
-    """How a source was read; `own` are fields that are not recorded, or not taken from the record."""
-    known = {field: replay.options[name] for name, field in READING.items() if name in replay.options}
-    options: dict[str, Any] = {**known, **own}
-    return ReadOptions(**options)
+def recorded_reading(replay: Replay, label: str, **own: Any) -> ReadOptions:
+    """How a source was read and its words were looked up.
+
+    Args:
+        replay: the record.
+        label: the bundle, for messages.
+        own: fields that are not recorded, or not taken from the record.
+
+    Raises:
+        BundleError: a recorded option has a value that it cannot have.
+    """
+    looked_up = {name: argument for name, argument in TABLE.items() if argument in _LOOKUP}
+    known = {field: replay.options[name] for name, field in {**READING, **looked_up}.items() if name in replay.options}
+    try:
+        check(CONVERT, {name: value for name, value in known.items() if name not in own})
+        options = ReadOptions.of(known, **own)
+        options.read_as()
+    except UsageError as error:
+        raise BundleError(
+            "bundle-config", f"$.replay.options is not what convert() takes ({error})", path=label,
+            hint="the file was edited or damaged: convert again, or copy the bundle again",
+        ) from error  # fmt: skip
+    return options
 
 
 def replay_of(read: ReadOptions, plan: Plan, rest: Mapping[str, Scalar]) -> Replay:

@@ -68,7 +68,8 @@ def vocab_json(tokens: Iterable[str]) -> Iterator[bytes]:
 
 def write_vocab_json(part: Part, stream: IO[bytes]) -> None:
     """Write vocab.json."""
-    stream.writelines(vocab_json(part.all_tokens()))
+    for piece in vocab_json(part.all_tokens()):  # `zstandard` has no `writelines`
+        stream.write(piece)
 
 
 def tokenizer_json(part: Part, lowercase: bool) -> Iterator[bytes]:
