@@ -11,6 +11,9 @@ JsonObject = dict[str, Json]
 # which the recursive type does not let them do without a check at each step.
 JsonReport = dict[str, Any]
 
+# Settings of a model of another library: read and written by the names that this library gives them.
+ModelSettings = dict[str, Any]
+
 
 class Place(TypedDict, total=False):
     """Where a fault is, as the errors take it: see `Vec2embError`."""

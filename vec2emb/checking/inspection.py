@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from ..bundle.publication import VOCAB
 from ..bundle.reader import Bundle
@@ -20,6 +19,7 @@ from ..io.urls import is_url, label_of, plain
 from ..options.commands import INSPECT
 from ..options.definition import check
 from ..safetensors_files.header import TensorInfo, pieces, read_header
+from ..typed import JsonReport
 
 SHOWN_TOKENS = 10
 
@@ -37,8 +37,8 @@ class Inspection:
     def __init__(self, path: str, kind: str) -> None:
         self.path = path
         self.kind = kind
-        self.facts: dict[str, Any] = {}
-        self.checks: list[dict[str, Any]] = []
+        self.facts: JsonReport = {}
+        self.checks: list[JsonReport] = []
         self.warnings: list[Vec2embWarning] = []
 
     @property
@@ -50,7 +50,7 @@ class Inspection:
         """Record a check."""
         self.checks.append({"check": name, "ok": ok, "found": None if ok else found})
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonReport:
         """What `--json` prints."""
         return {
             "path": self.path,
@@ -73,7 +73,7 @@ class Inspection:
         return printable("\n".join(lines))
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if isinstance(value, list):
         return " ".join(repr(item) if isinstance(item, str) else str(item) for item in value)
     if isinstance(value, dict):

@@ -24,6 +24,7 @@ from ..options.definition import check, pick
 from ..positions import Facts, facts, resize
 from ..positions.key_styles import STYLES
 from ..positions.plan import PositionPlan
+from ..typed import JsonReport
 from .checkpoint_files import open_checkpoint
 from .checkpoints import Resized, find_tables, load_table, reserved_rows
 from .checkpoints import resize_positions as resize_checkpoint
@@ -86,7 +87,7 @@ class Attached(NamedTuple):
     norm_ratio: float | None
     warnings: tuple[Vec2embWarning, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonReport:
         """What `--json` prints."""
         return {
             **self._asdict(),
@@ -114,7 +115,7 @@ class ShownTable(NamedTuple):
     recorded: PositionRecord | None
     notes: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonReport:
         """What `--json` prints."""
         recorded = None if self.recorded is None else self.recorded.to_dict()
         return {**self._asdict(), "facts": self.facts._asdict(), "recorded": recorded}

@@ -23,6 +23,7 @@ from ..io.filesystem import writing
 from ..positions import Float64, Matrix, facts, key_styles, resize
 from ..safetensors_files.dtypes import FLOATS, widen_bfloat16
 from ..safetensors_files.header import BITS, TensorInfo, encode_header, pieces, reading
+from ..typed import JsonReport, ModelSettings
 from .checkpoint_files import Checkpoint, Shard, open_checkpoint, read_json
 
 CONFIG, TOKENIZER = "config.json", "tokenizer_config.json"
@@ -82,7 +83,7 @@ class Resized(NamedTuple):
     copied: tuple[str, ...]
     notes: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonReport:
         """What `--json` prints."""
         tables, changes = ([one._asdict() for one in items] for items in (self.tables, self.changes))
         return {**self._asdict(), "tables": tables, "changes": changes}
@@ -92,7 +93,7 @@ class _Length(NamedTuple):
     """A maximum length in a configuration: its dotted name, the part that has it, its name in there."""
 
     field: str
-    part: dict[str, Any]
+    part: ModelSettings
     name: str
 
 
@@ -276,7 +277,7 @@ def reserved_rows(source: Checkpoint, key: str, table: Matrix, notes: list[str])
     return front
 
 
-def _lengths(config: dict[str, Any], key: str) -> list[_Length]:
+def _lengths(config: ModelSettings, key: str) -> list[_Length]:
     """The settings that have to follow the length of a table."""
     parts = key.split(".")
     name = "text_config" if "text_model" in parts else parts[0] if parts[0] in ("encoder", "decoder") else ""
@@ -295,10 +296,10 @@ class _Edits:
     """JSON files that change, as they will be, and a record of every change."""
 
     def __init__(self) -> None:
-        self.texts: dict[str, dict[str, Any]] = {}
+        self.texts: dict[str, ModelSettings] = {}
         self.changes: list[Change] = []
 
-    def put(self, file: str, content: dict[str, Any], part: dict[str, Any], field: str, after: int) -> None:
+    def put(self, file: str, content: ModelSettings, part: ModelSettings, field: str, after: int) -> None:
         """Set the last name of the dotted `field` in `part` of the file's content."""
         name = field.split(".")[-1]
         if part[name] != after:

@@ -8,10 +8,11 @@ those of the classes of transformers; a test builds a model of each family and c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..editing.checkpoint_files import Checkpoint
 from ..errors import InputError, shown
+from ..typed import ModelSettings
 
 Axes = Mapping[str, int]
 """The end of a key, and which axis of its tensor is over the vocabulary."""
@@ -167,7 +168,7 @@ def unlisted(path: str, key: str, shape: tuple[int, ...], size: int) -> InputErr
     )
 
 
-def model_type(config: Mapping[str, Any]) -> str:
+def model_type(config: ModelSettings) -> str:
     """Return the family that a config.json names, or an empty string."""
     family = config.get("model_type")
     return family if isinstance(family, str) else ""

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..editing.checkpoint_files import CONFIG, Checkpoint, open_checkpoint, read_json
 from ..errors import InputError, UsageError, shown
 from ..safetensors_files.header import read_header
+from ..typed import ModelSettings
 from .families import Vocabulary, unlisted, vocabulary_of
 from .tokenizer_json import TokenizerJson
 
@@ -50,7 +51,7 @@ class ModelFolder(NamedTuple):
     checkpoint: Checkpoint
     vocabulary: Vocabulary
     tokenizer: TokenizerJson
-    documents: dict[str, dict[str, Any]]
+    documents: dict[str, ModelSettings]
     scored: tuple[str, ...]
     others: tuple[str, ...]
 
@@ -106,7 +107,7 @@ def open_model(folder: str) -> ModelFolder:
     return ModelFolder(folder, inner, checkpoint, vocabulary, tokenizer, found, scored, others)
 
 
-def _modules(path: str) -> list[dict[str, Any]]:
+def _modules(path: str) -> list[ModelSettings]:
     """The modules of sentence-transformers; none for a folder of transformers."""
     if not os.path.isfile(path):
         return []
@@ -123,7 +124,7 @@ def _modules(path: str) -> list[dict[str, Any]]:
     return modules
 
 
-def _transformer(modules: list[dict[str, Any]], folder: str) -> str:
+def _transformer(modules: list[ModelSettings], folder: str) -> str:
     """The folder of the module that is a transformers model, relative to the folder."""
     if not modules:
         return ""
@@ -139,12 +140,12 @@ def _transformer(modules: list[dict[str, Any]], folder: str) -> str:
     return "" if inner == os.curdir else inner
 
 
-def _kind(module: dict[str, Any]) -> str:
+def _kind(module: ModelSettings) -> str:
     """The class of a module, without its package."""
     return str(module["type"]).rpartition(".")[2]
 
 
-def _check_config(config: dict[str, Any], size: int, path: str) -> None:
+def _check_config(config: ModelSettings, size: int, path: str) -> None:
     """Refuse a configuration whose vocabulary is not as long as the embedding."""
     part = config.get("text_config")
     for name, content in (("vocab_size", config), ("text_config.vocab_size", part if isinstance(part, dict) else {})):

@@ -20,6 +20,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ..typed import Json, ModelSettings
+
 _ID = re.compile(r"(.+_)?token_(id|ids|index)|forced_decoder_ids|lang_to_id|task_to_id")
 _SPECIAL_LISTS = ("additional_special_tokens", "extra_special_tokens")
 _FILTERED = ("suppress_tokens", "begin_suppress_tokens")
@@ -30,8 +32,8 @@ class IdChange(NamedTuple):
     """A value of a JSON file that changed; `field` is its dotted path."""
 
     field: str
-    before: Any
-    after: Any
+    before: Json
+    after: Json
 
 
 class Sizes(NamedTuple):
@@ -41,7 +43,7 @@ class Sizes(NamedTuple):
     tokens: tuple[int, int]
 
 
-def named_ids(content: Mapping[str, Any], size: int) -> set[int]:
+def named_ids(content: ModelSettings, size: int) -> set[int]:
     """Return the ids below `size` that a file names and that must stay."""
     found: set[int] = set()
     for name, value in content.items():
@@ -54,20 +56,20 @@ def named_ids(content: Mapping[str, Any], size: int) -> set[int]:
     return found
 
 
-def named_tokens(content: Mapping[str, Any]) -> set[str]:
+def named_tokens(content: ModelSettings) -> set[str]:
     """Return the tokens that a file of settings names as special ones; the tokenizer.json may not list all of them."""
     fields = [name for name in content if name in _SPECIAL_LISTS or name.endswith("_token")]
     return {token for name in fields for token in _strings(content[name])}
 
 
 def with_new_ids(
-    content: Mapping[str, Any], new_ids: Mapping[int, int], sizes: Sizes, changes: list[IdChange], path: str = ""
-) -> dict[str, Any]:
+    content: ModelSettings, new_ids: Mapping[int, int], sizes: Sizes, changes: list[IdChange], path: str = ""
+) -> ModelSettings:
     """Return the content of a file with the new ids; what changed is appended to `changes`.
 
     Ids that are not in `new_ids` stay where the field keeps all of them: negative ones, and those beyond the table.
     """
-    result: dict[str, Any] = {}
+    result: ModelSettings = {}
     for name, value in content.items():
         field = f"{path}.{name}" if path else name
         after = value
@@ -90,11 +92,11 @@ def with_new_ids(
     return result
 
 
-def _is_other(content: Mapping[str, Any], size: int) -> bool:
+def _is_other(content: ModelSettings, size: int) -> bool:
     return type(content.get("vocab_size")) is int and content["vocab_size"] != size
 
 
-def _strings(value: Any) -> list[str]:
+def _strings(value: object) -> list[str]:
     """The tokens of a field: TOKEN, {"content": TOKEN, ..}, a list of these, or {NAME: one of these}."""
     if isinstance(value, str):
         return [value]
@@ -103,7 +105,7 @@ def _strings(value: Any) -> list[str]:
     return [token for part in value for token in _strings(part)] if isinstance(value, list) else []
 
 
-def _ids(name: str, value: Any) -> set[int]:
+def _ids(name: str, value: object) -> set[int]:
     if type(value) is int:
         return {value}
     if isinstance(value, dict):

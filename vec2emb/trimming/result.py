@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..errors import UsageError
+from ..typed import ModelSettings
 from .proof import Proof
 from .rewriting import Change
 
@@ -70,7 +71,7 @@ class Trimmed(NamedTuple):
         """Share of the sampled texts that are encoded with the same tokens as before; None without a corpus."""
         return self.proof.identical / self.proof.texts if self.proof.texts else None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ModelSettings:
         """What `--json` prints."""
         lists = {name: [one._asdict() for one in getattr(self, name)] for name in ("tensors", "changes")}
         proof = {**self.proof._asdict(), "lost": [one._asdict() for one in self.proof.lost]}

@@ -17,6 +17,7 @@ from ..editing.checkpoint_files import CONFIG, read_json
 from ..editing.checkpoints import other_files
 from ..errors import InputError
 from ..safetensors_files.header import TensorInfo, pieces, reading
+from ..typed import Json, ModelSettings
 from .families import DEFAULT_IDS, model_type
 from .folders import MAPPING, RECORD, TOKENIZER, ModelFolder
 from .id_fields import IdChange, Sizes, named_ids, named_tokens, with_new_ids
@@ -51,8 +52,8 @@ class Change(NamedTuple):
 
     file: str
     field: str
-    before: Any
-    after: Any
+    before: Json
+    after: Json
 
 
 class Rewritten(NamedTuple):
@@ -65,7 +66,7 @@ class Rewritten(NamedTuple):
         notes: one sentence for each file that was left out, and for each that stays behind.
     """
 
-    contents: dict[str, Any]
+    contents: ModelSettings
     changes: list[Change]
     copied: list[str]
     notes: list[str]
@@ -154,7 +155,7 @@ def _sort_others(model: ModelFolder, result: Rewritten) -> None:
             result.copied.append(file)
 
 
-def encoded(content: Any) -> Iterator[bytes]:
+def encoded(content: object) -> Iterator[bytes]:
     """Yield the bytes of a file: JSON, unless it is bytes already."""
     if isinstance(content, bytes):
         yield content
@@ -166,7 +167,7 @@ def encoded(content: Any) -> Iterator[bytes]:
     yield b"\n"
 
 
-def _unsaid(config: Mapping[str, Any]) -> list[tuple[str, dict[str, int]]]:
+def _unsaid(config: ModelSettings) -> list[tuple[str, dict[str, int]]]:
     """The parts of a configuration, by name, with the ids that their family takes because they have none."""
     return [
         (name, {field: id for field, id in DEFAULT_IDS.get(model_type(part), {}).items() if field not in part})
@@ -175,7 +176,7 @@ def _unsaid(config: Mapping[str, Any]) -> list[tuple[str, dict[str, int]]]:
     ]
 
 
-def _write_unsaid(config: dict[str, Any], ids: NewIds, changes: list[IdChange]) -> None:
+def _write_unsaid(config: ModelSettings, ids: NewIds, changes: list[IdChange]) -> None:
     """Write the settings that were left to the defaults of the family and are others now."""
     for name, defaults in _unsaid(config):
         for field, id in defaults.items():
@@ -186,14 +187,14 @@ def _write_unsaid(config: dict[str, Any], ids: NewIds, changes: list[IdChange]) 
         _set(config, name, "vocab_size", ids.sizes.table[1], changes)
 
 
-def _set(config: dict[str, Any], part: str, field: str, value: int, changes: list[IdChange]) -> None:
+def _set(config: ModelSettings, part: str, field: str, value: int, changes: list[IdChange]) -> None:
     (config[part] if part else config)[field] = value
     changes.append(IdChange(f"{part}.{field}".removeprefix("."), None, value))
 
 
-def _index(model: ModelFolder, ids: NewIds) -> dict[str, Any]:
+def _index(model: ModelFolder, ids: NewIds) -> ModelSettings:
     """The index of shards with the new totals."""
-    index: dict[str, Any] = read_json(model.path(model.checkpoint.index_name or "")) or {}
+    index: ModelSettings = read_json(model.path(model.checkpoint.index_name or "")) or {}
     totals = index.get("metadata")
     if isinstance(totals, dict):
         gone, values = 0, 0

@@ -22,6 +22,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..errors import InputError, shown
+from ..typed import ModelSettings
 from .merges import Merges
 
 KINDS = ("WordPiece", "Unigram", "BPE", "WordLevel")
@@ -39,7 +40,7 @@ class TokenizerJson:
         path: where the file is, for messages.
     """
 
-    def __init__(self, content: dict[str, Any], path: str) -> None:
+    def __init__(self, content: ModelSettings, path: str) -> None:
         """Check a file's content.
 
         Raises:
@@ -99,7 +100,7 @@ class TokenizerJson:
             return id if type(id) is int else None
         return self.ids.get(str(self._model.get("unk_token")))
 
-    def cut(self, new_ids: Mapping[int, int]) -> dict[str, Any]:
+    def cut(self, new_ids: Mapping[int, int]) -> ModelSettings:
         """Return the content of the file with only the tokens of `new_ids`, {old id: new id}."""
         model = dict(self._model)
         if self.kind == "Unigram":
@@ -208,7 +209,7 @@ class _Recorder(dict[int, int]):
         return id
 
 
-def _post_processor(content: dict[str, Any], new_ids: Mapping[int, int]) -> dict[str, Any]:
+def _post_processor(content: ModelSettings, new_ids: Mapping[int, int]) -> ModelSettings:
     """A post-processor with other ids; each of its kinds names them in its own way."""
     result = dict(content)
     if isinstance(content.get("processors"), list):  # Sequence
@@ -225,7 +226,7 @@ def _post_processor(content: dict[str, Any], new_ids: Mapping[int, int]) -> dict
     return result
 
 
-def _kind(model: dict[str, Any]) -> str:
+def _kind(model: ModelSettings) -> str:
     """The kind of a model; files of old versions do not name it."""
     if "type" in model:
         return str(model["type"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from ..io.progress import ProgressLike, progress_of
 from ..io.urls import is_url, local_only, plain
 from ..options.commands import TRIM
 from ..options.definition import check
+from ..typed import ModelSettings
 from .counts import Corpus, read_counts
 from .folders import MAPPING, RECORD, TOKENIZER, ModelFolder, open_model
 from .proof import Proof
@@ -222,7 +222,7 @@ def _prove(
     for old, now in ids.by_old.items():
         if old < len(new):
             new[old] = now
-    arguments: dict[str, Any] = {
+    arguments: ModelSettings = {
         "before": model.path(TOKENIZER),
         "after": os.path.join(hidden, model.relative(TOKENIZER)),
         "new_ids": new.tobytes(),

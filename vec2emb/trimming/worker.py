@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from ..errors import TryAgainError, Vec2embError
 from ..io.progress import Progress
+from ..typed import ModelSettings
 
 JOBS = {"count": "vec2emb.trimming.counts:count_ids", "prove": "vec2emb.trimming.proof:prove"}
 
@@ -33,7 +34,7 @@ class Done(NamedTuple):
     memory: int
 
 
-def run_apart(job: str, arguments: dict[str, Any], threads: int | None, show: Progress | None) -> Done:
+def run_apart(job: str, arguments: ModelSettings, threads: int | None, show: Progress | None) -> Done:
     """Run one of `JOBS` in a process of its own.
 
     Args:

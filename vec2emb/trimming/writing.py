@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from ..editing.checkpoints import Fresh, copy_file, write_shard
 from ..io.atomic import new_file
 from ..io.filesystem import sha256_of
 from ..safetensors_files.header import reading
+from ..typed import ModelSettings
 from ..version import __version__
 from .folders import MAPPING, RECORD, ModelFolder
 from .rewriting import NewIds, Rewritten, encoded
@@ -58,7 +58,7 @@ def write_mapping(model: ModelFolder, ids: NewIds, counts: Counts, path: str) ->
             )
 
 
-def write_record(model: ModelFolder, options: dict[str, Any], figures: dict[str, Any], path: str) -> None:
+def write_record(model: ModelFolder, options: ModelSettings, figures: ModelSettings, path: str) -> None:
     """Write where the model comes from and how it was trimmed; nothing in it depends on machine or time."""
     before = read_json(os.path.join(model.root, RECORD)) or {}
     donor = {
@@ -83,6 +83,6 @@ def _identified(model: ModelFolder) -> list[str]:
             model.relative("tokenizer.json")]  # fmt: skip
 
 
-def _identity(path: str) -> dict[str, Any]:
+def _identity(path: str) -> ModelSettings:
     with reading(path) as descriptor:
         return {"bytes": os.fstat(descriptor).st_size, "sha256": sha256_of(descriptor)}

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ..errors import UsageError, VocabularyError, shown
+from ..typed import ModelSettings
 
 PAD_NAMES, UNK_NAMES = ("<pad>", "[PAD]"), ("<unk>", "[UNK]")
 BESIDE = ("tokenizer_config.json", "special_tokens_map.json")
@@ -25,7 +26,7 @@ BESIDE = ("tokenizer_config.json", "special_tokens_map.json")
 class TokenIds(NamedTuple):
     """Tokens with their ids, which are not checked yet, and the two that are named for padding and unknown words."""
 
-    ids: dict[str, Any]
+    ids: ModelSettings
     pad: str | None = None
     unk: str | None = None
 
@@ -44,7 +45,7 @@ def first_of(names: Iterable[Any], tokens: Any) -> str | None:
     return next((text for text in texts if isinstance(text, str) and text in tokens), None)
 
 
-def _settings(path: str) -> dict[str, Any]:
+def _settings(path: str) -> ModelSettings:
     """The content of a settings file; empty if there is none that can be read."""
     try:
         with open(path, "rb") as file:
@@ -54,7 +55,7 @@ def _settings(path: str) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def of_json(content: dict[str, Any], path: str | None, refuse: Callable[[Any], VocabularyError]) -> TokenIds:
+def of_json(content: ModelSettings, path: str | None, refuse: Callable[[Any], VocabularyError]) -> TokenIds:
     """Return the vocabulary of a tokenizer.json: its model's tokens, and the added tokens.
 
     Args:
@@ -65,7 +66,7 @@ def of_json(content: dict[str, Any], path: str | None, refuse: Callable[[Any], V
     """
     model = content["model"]
     vocab = model.get("vocab")
-    ids: dict[str, Any] = {}
+    ids: ModelSettings = {}
     if isinstance(vocab, list):  # Unigram: pairs of token and score
         for id, pair in enumerate(vocab):
             if not (isinstance(pair, list) and pair and isinstance(pair[0], str)):
