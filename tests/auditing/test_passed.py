@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from helpers import run
 
+from vec2emb.cli import run as run_line
+from vec2emb.errors import MissingPackageError
+
 AUDIT = f"{sys.executable} -m vec2emb audit v.txt --corpus corpus.txt --min coverage.tokens=0.9 --quiet"
 
 
@@ -128,3 +131,17 @@ def test_a_file_that_cannot_be_written_is_one_line_of_json(project: Path, option
     assert done.returncode == 1
     (line,) = done.stdout.splitlines()
     assert json.loads(line)["error"]["code"] == "cannot-write"
+
+
+def test_a_page_that_fails_leaves_no_other_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> str:
+        raise MissingPackageError.of("matplotlib", "report", "a page")
+
+    monkeypatch.setattr("vec2emb.auditing.page.html_page", fails)
+    monkeypatch.setattr("vec2emb.io.interrupts.install", lambda: None)  # pytest has handlers of its own
+    files = {"--html": "page.html", "--missing-words": "words.tsv", "--passed": "passed"}
+    words = ["audit", str(project / "v.txt"), "--corpus", str(project / "corpus.txt"), "--max", "health.faulty=0"]
+    for option, name in files.items():
+        words += [option, str(project / name)]
+    assert run_line(words) != 0
+    assert not [name for name in files.values() if (project / name).exists()]

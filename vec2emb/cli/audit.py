@@ -62,10 +62,10 @@ def audit(
         remove_passed(passed)
     with warnings_said():
         found = run(*sources, progress=not quiet, **options)
+    if html is not None:  # first: it takes longest and needs a package, and leaves no other file if it fails
+        write_page(found, html, command=_command(), if_exists=if_exists)
     if missing_words is not None:
         write_words(found, missing_words, if_exists=if_exists)
-    if html is not None:
-        write_page(found, html, command=_command(), if_exists=if_exists)
     if passed is not None and found.ok:
         write_passed(found, passed)
     if with_json:  # last, so that an error before it is the only line
