@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import FIXTURES, collected, digest_of, run
+from helpers import FIXTURES, collected, digest_of, manifest_of, run
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -152,7 +152,7 @@ def test_special_tokens_of_a_bundle_are_lower_cased_with_it(small: Path, tmp_pat
     second = converted(first, tmp_path / "b", lowercase=True)
     assert vec2emb.verify(second, source=first).ok
     assert vec2emb.verify(second, rebuild=first).ok
-    assert [special.token for special in vec2emb.load(second).manifest.specials][2:] == ["[mask]"]
+    assert [special.token for special in manifest_of(second).specials][2:] == ["[mask]"]
 
 
 def test_a_folder_without_a_bundle_is_an_error(tmp_path: Path) -> None:
