@@ -45,12 +45,12 @@ class Audit:
         """The figures as text for a terminal, without the last LF.
 
         Args:
-            width: columns; 100 by default.
+            width: columns to cut lines at; by default nothing is cut.
             colour: draw it with rich, in colour; without the package it is plain.
         """
-        from .terminal import WIDTH, page
+        from .terminal import page
 
-        return page(self.sources, self.corpus, self.comparisons, self.gates, width=width or WIDTH, colour=colour)
+        return page(self.sources, self.corpus, self.comparisons, self.gates, width=width, colour=colour)
 
     def __str__(self) -> str:
         return self.page()

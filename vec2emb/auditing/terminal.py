@@ -42,14 +42,14 @@ def page(
     comparisons: list[Comparison],
     gates: list[GateResult],
     *,
-    width: int,
+    width: int | None,
     colour: bool,
 ) -> str:
     """The page as text, without its last LF; see `Audit.page`."""
     sections = list(_sections(sources, corpus, comparisons, gates))
     if colour:
         try:
-            return _drawn(sections, width)
+            return _drawn(sections, width or WIDTH)
         except ImportError:  # the extra is not installed
             pass
     return _plain(sections, width)
@@ -220,14 +220,18 @@ def _percent(value: float | None) -> str:
 # How it is drawn.
 
 
-def _plain(sections: list[Section], width: int) -> str:
+def _plain(sections: list[Section], width: int | None) -> str:
+    """Lines of text; without a width, in a pipe or a file, nothing is cut."""
     lines: list[str] = []
     for section in sections:
         if section.title:
-            lines.append(_cut(section.title, width))
+            lines.append(_cut(section.title, width or len(section.title)))
         name_width = max((len(row.name) for row in section.rows), default=0)
         columns = 1 if section.prose else max((len(row.cells) for row in section.rows), default=1)
-        room = max(10, (width - name_width - 4 - 2 * (columns - 1)) // columns)
+        if width is None:
+            room = max((len(printable(cell)) for row in section.rows for cell in row.cells), default=0)
+        else:
+            room = max(10, (width - name_width - 4 - 2 * (columns - 1)) // columns)
         for row in section.rows:
             cells = [_cut(printable(cell), room).ljust(room if columns > 1 else 0) for cell in row.cells]
             lines.append(f"  {row.name:<{name_width}}  {'  '.join(cells)}".rstrip())

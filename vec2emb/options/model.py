@@ -37,7 +37,7 @@ TRAIN_LIKE = (PATH | MANY).named("TrainLike")
 TRAIN_ROWS = Option(
     "train_rows", TRAIN_LIKE | NONE,
     "Record which rows train: all, new (special tokens that were set, and missing words), or a FILE of words.",
-    usual="all", heading=TRAINING, metavar="ROWS", recorded="train_rows",
+    usual="all, or as a bundle records", heading=TRAINING, metavar="ROWS", recorded="train_rows",
 )  # fmt: skip
 FREEZE = Option("freeze", BOOL, "Record that no row trains.", False, heading=TRAINING)
 TRAIN_OPTIONS = (TRAIN_ROWS, FREEZE)
