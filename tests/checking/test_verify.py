@@ -147,6 +147,15 @@ def test_a_recorded_option_that_cannot_be(name: str, small: Path, tmp_path: Path
         assert "$.replay.options" in str(found)
 
 
+def test_special_tokens_of_a_bundle_are_lower_cased_with_it(small: Path, tmp_path: Path) -> None:
+    first = converted(small, tmp_path / "a", specials=["[MASK]=normal"])
+    second = converted(first, tmp_path / "b", lowercase=True)
+    assert vec2emb.verify(second, source=first).ok
+    assert vec2emb.verify(second, rebuild=first).ok
+    specials = json.loads((second / "vec2emb.json").read_text())["specials"]
+    assert [special["token"] for special in specials] == ["<pad>", "<unk>", "[mask]"]
+
+
 def test_a_folder_without_a_bundle_is_an_error(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nothing", tmp_path / "nothing.safetensors"):
         with pytest.raises(InputError):

@@ -164,8 +164,11 @@ def with_records_of(
         return manifest
     from ..bundle.derivation import derive_manifest  # late: few sources are bundles
 
-    rows = row_map(selection, manifest.provenance, matrix.vocab)
-    return derive_manifest(manifest, matrix.manifest, rows, keep_training=keep_training)
+    rows, old = row_map(selection, manifest.provenance, matrix.vocab), matrix.manifest
+    if selection.rules.lowercase:
+        lowered = tuple(special._replace(token=special.token.lower()) for special in old.specials)
+        old = old._replace(provenance=old.provenance._replace(specials=lowered))
+    return derive_manifest(manifest, old, rows, keep_training=keep_training)
 
 
 def row_map(selection: Selection, provenance: Provenance, old: Vocabulary) -> RowMap:
