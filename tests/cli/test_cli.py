@@ -170,7 +170,7 @@ USAGE: dict[str, tuple[list[object], str, str]] = {
     "no number": (["convert", "v.txt", "-o", "out", "--dim", "x"], "usage", "'x' is not a valid integer"),
     "choice": (["convert", "v.txt", "-o", "out", "--dtype", "int8"], "usage", "'int8' is not one of"),
     "no option": (["convert", "v.txt", "--nothing"], "usage", "--nothing"),
-    "no source": (["convert", "-o", "out"], "usage", "Missing argument"),
+    "no source": (["convert", "-o", "out"], "source-missing", "no SOURCE given"),
     "no command": (["transmogrify"], "usage", "transmogrify"),
     "inspect dim": (["inspect", "v.txt", "--dim", "0"], "dim-range", "found 0"),
 }

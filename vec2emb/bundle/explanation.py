@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import shown
 from ..words.token_lookup import other_forms
+from .provenance import STANDARD
 
 if TYPE_CHECKING:
     from ..words.vocabulary import Vocabulary
@@ -34,6 +35,8 @@ _INITS = {
     "mean": "the mean of the file's rows",
     "normal": "drawn from the normal distribution of the file's rows",
     "subword": "composed of its character n-grams by the source's model",
+    "standard-normal": "drawn from N(0, 1)",
+    "standard-uniform": "drawn evenly from -sqrt(3) to sqrt(3)",
     "uniform": "drawn evenly over the spread of the file's rows",
 }
 
@@ -144,8 +147,8 @@ def _before_training(origin: Origin, manifest: Manifest) -> tuple[str, str]:
             f"{begun}the row of {shown(origin.spelling)}, since the file lacks the word as it stands{treated}",
         )
     if origin.generated is not None:
-        where = "the file" if not added else None if source is None else shown(source.name)
-        lacking = "" if where is None else f"not in {where}; "
+        where = None if source is None else shown(source.name) if added else "the file"
+        lacking = "" if where is None or origin.generated.init in STANDARD.values() else f"not in {where}; "
         return "initialised", f"{begun}{lacking}{_made(origin.generated.init, origin.generated.seed)}"
     if origin.kind == "given" or source is None:
         return "given", f"{begun}the row that was given when the bundle was saved{treated}"

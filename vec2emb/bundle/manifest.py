@@ -181,7 +181,7 @@ class Manifest(NamedTuple):
         lookup: how a token is looked up that the vocabulary does not have: `exact`, `lower`, `case-fallback`.
         all_lowercase: whether no token but special ones has a capital; None where that was not looked at.
         tokenizer: the tokenizer of the corpus whose tokens are the words.
-        source: None for a table from memory.
+        source: None for a table from memory or from scratch.
         replay: how the source was converted; None for a table from memory.
         earlier_steps: of a bundle that was converted, what had been done to it.
         steps: what was done since the conversion.
@@ -211,6 +211,11 @@ class Manifest(NamedTuple):
     shard_size: int | None = None
     vec2emb_version: str = __version__
     self_sha256: str = ""
+
+    @property
+    def from_scratch(self) -> bool:
+        """Whether all rows of the conversion were generated, without a source."""
+        return self.replay is not None and self.replay.options.get("from_scratch") is not None
 
     @property
     def rows(self) -> int:

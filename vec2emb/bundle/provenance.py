@@ -10,7 +10,9 @@ from typing import NamedTuple
 from ..errors import BundleError
 from .ranges import NO_ROWS, Ranges
 
-RANDOM = ("normal", "uniform")  # inits that draw numbers, and so depend on a seed
+STANDARD = {"normal": "standard-normal", "uniform": "standard-uniform"}
+"""Init that is fitted to the rows of a file -> the same with mean 0 and standard deviation 1."""
+RANDOM = (*STANDARD, *STANDARD.values())  # inits that draw numbers, and so depend on a seed
 
 
 class SpecialToken(NamedTuple):
@@ -20,7 +22,8 @@ class SpecialToken(NamedTuple):
         token: its text.
         id: its row.
         role: `padding`, `unknown` or `special`.
-        init: how its row was set: `zeros`, `mean`, `normal`, `uniform`, `token:WORD`, `file` or `given`.
+        init: how its row was set: `zeros`, `mean`, `normal`, `uniform`, `standard-normal`, `standard-uniform`,
+            `token:WORD`, `file` or `given`.
         seed: of a random init; else None.
     """
 

@@ -28,7 +28,7 @@ _PACKING = ("name", "member", "bytes", "compression")
 def check_rebuilt(
     opened: Bundle,
     vocab: Vocabulary,
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | bool,
     found: Verification,
     allow_pickle: bool,
     threads: int | None,
@@ -43,12 +43,13 @@ def check_rebuilt(
     arguments = _arguments(opened, vocab, found)
     if arguments is None:
         return
+    file = _file(source, opened.manifest.from_scratch, opened.label)
     own = {"allow_pickle": allow_pickle, "threads": threads, "progress": progress}
     with tempfile.TemporaryDirectory(prefix="vec2emb-") as folder:
         target = Target(os.path.join(folder, _recorded_name(opened)))
         with warnings.catch_warnings():  # what is odd was said when the bundle was made
             warnings.simplefilter("ignore", Vec2embWarning)
-            manifest = _convert(source, target, {**arguments, **own})
+            manifest = _convert(file, target, {**arguments, **own})
             if opened.manifest.steps:
                 repeat_steps(target.label, opened.manifest.steps)
                 manifest = Bundle(target.label).manifest
@@ -62,7 +63,7 @@ def _arguments(opened: Bundle, vocab: Vocabulary, found: Verification) -> dict[s
     """What to give to `convert`; None if the words of the vocabulary given cannot be told."""
     manifest = opened.manifest
     source, replay = manifest.source, manifest.replay
-    if source is None or replay is None:
+    if replay is None or (source is None and not manifest.from_scratch):
         raise UsageError(
             "not-rebuildable", "the bundle was made from a table in memory, not from a file", path=opened.label
         )
@@ -79,8 +80,8 @@ def _arguments(opened: Bundle, vocab: Vocabulary, found: Verification) -> dict[s
         **arguments_of(replay, {**READING, **TABLE}, opened.label),
         "specials": list(replay.specials),
         "shard_size": manifest.shard_size,
-        "license": source.license,
-        "source_url": source.url,
+        "license": None if source is None else source.license,
+        "source_url": None if source is None else source.url,
     }
     if replay.vocab is not None:
         words = _given_words(replay.vocab, vocab)
@@ -118,13 +119,34 @@ def _recorded_name(opened: Bundle) -> str:
     return "bundle" if VOCAB in names else next(name for name in names if name.endswith(".safetensors"))
 
 
-def _convert(source: str | os.PathLike[str], target: Target, arguments: dict[str, Any]) -> Manifest:
+def _file(source: str | os.PathLike[str] | bool, from_scratch: bool, label: str) -> str | os.PathLike[str] | None:
+    """The file to convert; None for a table from scratch.
+
+    Raises:
+        UsageError: there must be one, or there must be none.
+    """
+    if isinstance(source, bool):
+        if not from_scratch:
+            raise UsageError(
+                "rebuild-source", "a bundle that was made of a file is rebuilt from that file", path=label,
+                hint="--rebuild FILE; in Python rebuild=FILE",
+            )  # fmt: skip
+        return None
+    if from_scratch:
+        raise UsageError(
+            "rebuild-source", "a table from scratch is rebuilt without a file", path=label, found=shown(str(source)),
+            hint="--rebuild behind BUNDLE, without a value; in Python rebuild=True",
+        )  # fmt: skip
+    return source
+
+
+def _convert(source: str | os.PathLike[str] | None, target: Target, arguments: dict[str, Any]) -> Manifest:
     """The new manifest."""
 
     def run(member: str | None) -> Manifest:
         return convert(source, target.label, **{**arguments, "member": member}).manifest
 
-    return with_recorded_member(run, source, arguments.get("member"))
+    return run(None) if source is None else with_recorded_member(run, source, arguments.get("member"))
 
 
 def _pairs(opened: Bundle, target: Target) -> list[tuple[str, str, str]]:
@@ -148,18 +170,19 @@ def _compare_manifests(opened: Bundle, rebuilt: Manifest, found: Verification) -
     """Compare the two vec2emb.json, once what may be different is made the same and noted."""
     recorded = opened.manifest
     source, replay = rebuilt.source, rebuilt.replay
-    if source is None or replay is None or recorded.source is None or recorded.replay is None:
-        raise AssertionError("a conversion without a source")
+    if replay is None or recorded.replay is None:
+        raise AssertionError("a conversion without a record of its options")
     excused = [*_PACKING]
     if recorded.replay.only is not None:
         replay = replay._replace(only=recorded.replay.only)
         found.notes.append("of the words of --only, the bundle holds those that were kept; the others are not known")
         if recorded.replay.options.get("bad_rows") == "skip":  # faulty rows of those others were counted
             excused.append("skipped")
-    for name in excused:
-        now, before = getattr(source, name), getattr(recorded.source, name)
-        _note(f"source {name.replace('_', ' ')}", now, before, found)
-        source = source._replace(**{name: before})
+    if source is not None and recorded.source is not None:
+        for name in excused:
+            now, before = getattr(source, name), getattr(recorded.source, name)
+            _note(f"source {name.replace('_', ' ')}", now, before, found)
+            source = source._replace(**{name: before})
     member = recorded.replay.options.get("member")
     _note("option member", replay.options.get("member"), member, found)
     replay = replay._replace(options={**replay.options, "member": member})

@@ -17,7 +17,7 @@ from ..conversion.reading_pass import Pass, with_recorded_member
 from ..conversion.recording import recorded_reading
 from ..conversion.selection import Rules
 from ..conversion.vocabulary_order import GivenOrder
-from ..errors import shown
+from ..errors import UsageError, shown
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
 from ..words.pieces import speller
@@ -42,7 +42,13 @@ def check_rows(
 
     Raises:
         InputError: the source cannot be read as the bundle records.
+        UsageError: the bundle was made without a source.
     """
+    if opened.manifest.from_scratch:
+        raise UsageError(
+            "from-scratch-source", "the table was generated without a source, so no source has its rows",
+            path=opened.label, hint="--rebuild behind BUNDLE, without a value; in Python rebuild=True",
+        )  # fmt: skip
     replay = opened.manifest.replay
     recorded = Replay(REPLAY_VERSION, {}) if replay is None else replay
     options = recorded_reading(

@@ -26,7 +26,7 @@ _NO_FILE = ("not-found", "not-a-bundle", "is-a-folder", "cannot-open", "read-fai
 def verify(
     bundle: str | os.PathLike[str],
     source: SourceLike | None = None,
-    rebuild: str | os.PathLike[str] | None = None,
+    rebuild: str | os.PathLike[str] | bool | None = None,
     *,
     allow_pickle: bool = False,
     sha256: bool = False,
@@ -42,8 +42,8 @@ def verify(
         source: a file of vectors, or whatever else `convert` takes: is every row what its word has there, read and
             treated as the bundle records? Memory does not grow with it.
         rebuild: the file that the bundle was made of: a conversion with the recorded options must give the same three
-            files, byte for byte. It is written to the system's folder for temporary files. Words of `vocab` and `only`
-            are taken from the bundle itself.
+            files, byte for byte; True for a table from scratch, which has no such file. It is written to the system's
+            folder for temporary files. Words of `vocab` and `only` are taken from the bundle itself.
         sha256: also compute the plain SHA-256 of every file, as `sha256sum` does, one file after the other.
         allow_pickle, threads, progress: as for `convert`.
 
@@ -85,7 +85,7 @@ def verify(
 
         with _failing(found, "the source can be read as the bundle records"):
             check_rows(opened, vocab, source, found, allow_pickle, threads, progress)
-    if rebuild is not None:
+    if rebuild is not None and rebuild is not False:
         from .rebuilding import check_rebuilt
 
         with _failing(found, "the bundle can be made again"):

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     "  zcat wiki.vec.gz | vec2emb convert - -o wiki --limit 200000 --dtype float16\n"
     "  vec2emb convert GoogleNews-vectors-negative300.bin.gz -o news --vocab words.txt --case-fallback",
 )
-@click.argument("source")
+@click.argument("source", required=False)
 @click.argument("extra", nargs=-1, metavar="")
 @options_of(CONVERT)
 def convert(
-    source: str,
+    source: str | None,
     extra: tuple[str, ...],
     output: str | None,
     no_pad: bool,
@@ -69,7 +69,7 @@ def summary(report: Report) -> str:
         lines.append(f"  ids: your line{f' + {report.id_shift}' if report.id_shift else ''} (lines counted from 0)")
     for count, noun, what in (
         (
-            report.missing,
+            0 if report.format == "from-scratch" else report.missing,
             "word",
             f"of the vocabulary not in the file, set by {report.missing_init}"
             f"{_few(report.first_missing, report.missing)}",
@@ -137,6 +137,8 @@ def _headline(report: Report) -> str:
 
 
 def _origin(report: Report) -> str:
+    if report.format == "from-scratch":
+        return f"  from scratch: {report.missing:,} words, set by {report.missing_init}"
     compression = "" if report.compression == "none" else f", {report.compression}"
     limited = ", read up to the limit; the rest was not looked at" if report.limited else ""
     return f"  from {report.source}: {report.format}{compression}, {report.file_rows:,} rows{limited}"

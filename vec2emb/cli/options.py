@@ -90,6 +90,8 @@ def _decorator(option: Option, **more: object) -> Callable[[F], F]:
         settings["show_default"] = option.default not in (None, False, (), ...)
     if option.repeated:
         settings["callback"] = lambda context, parameter, value: value or option.default
+    if option.bare is not None:
+        settings |= {"is_flag": False, "flag_value": option.bare}
     if option.type.parse == "flag":
         settings["is_flag"] = True
     else:

@@ -28,7 +28,8 @@ def verify(
 
     with warnings_said():
         found = run(
-            bundle, source, rebuild, sha256=sha256, allow_pickle=allow_pickle, threads=threads, progress=not quiet
+            bundle, source, rebuild == "" or rebuild, sha256=sha256, allow_pickle=allow_pickle, threads=threads,
+            progress=not quiet,
         )  # fmt: skip
     show(found, with_json)
     return 0 if found.ok else 3

@@ -2,7 +2,8 @@
 
 `mean`, `normal` and `uniform` are fitted to the rows that were taken from the file, per dimension: with their mean m
 and standard deviation s (both in float64, over the rows in their final order), `normal` draws from N(m, s^2) and
-`uniform` from [m - sqrt(3) s, m + sqrt(3) s], which has the same mean and deviation.
+`uniform` from [m - sqrt(3) s, m + sqrt(3) s], which has the same mean and deviation. Without any such row (a conversion
+from scratch), m is 0 and s is 1, as in `torch.nn.Embedding`, which draws from N(0, 1).
 
 A random row depends on the seed and the token alone, not on which other rows are drawn: its bits come from Philox, a
 counter-based generator (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011), keyed by
@@ -108,6 +109,13 @@ class Statistics:
         self.dim = dim
         self._mean: array[float] | None = None
         self._deviation: array[float] | None = None
+
+    @classmethod
+    def standard(cls, dim: int) -> Statistics:
+        """Mean 0 and standard deviation 1 in each dimension, whatever the rows are."""
+        found = cls(lambda: iter(()), dim)
+        found._mean, found._deviation = array("d", bytes(8 * dim)), array("d", [1.0]) * dim
+        return found
 
     @property
     def mean(self) -> array[float]:

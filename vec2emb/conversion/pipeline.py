@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import EllipsisType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..bundle.model_layout import ModelPlan, ScaleLike
 from ..bundle.target import target_of
@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..io.progress import ProgressLike
 from ..io.sources import SourceLike
 from ..io.urls import without_secrets
-from ..options.conversion import CONVERT
+from ..options.conversion import CONVERT, OF_SOURCE
 from ..options.definition import check
 from ..options.sizes import parse_size
 from ..positions.plan import PositionPlan
@@ -29,10 +29,11 @@ from .run import Conversion
 
 if TYPE_CHECKING:
     from ..corpus.words import CorpusLike
+    from ..formats.matrix.source import MatrixSource
 
 
 def convert(
-    source: SourceLike,
+    source: SourceLike | None = None,
     output: str | os.PathLike[str] | None = None,
     *,
     member: str | None = None,
@@ -45,6 +46,7 @@ def convert(
     encoding_errors: str = "error",
     binary_dtype: str | None = None,
     byte_order: str | None = None,
+    from_scratch: int | None = None,
     vocab: WordsLike | None = None,
     fill_gaps: bool = False,
     corpus: CorpusLike | None = None,
@@ -97,7 +99,7 @@ def convert(
         source: a path, a URL, `-` for standard input, or an open binary file; compression is seen through. Also the
             path of a bundle, of a fastText model (`.bin`), an `.npz` or a folder of sentence-transformers or model2vec;
             and in memory `(vectors, words)`, where vectors are an array, a tensor or an `nn.Embedding`, a `Table`, and
-            gensim's `KeyedVectors` and `FastText`.
+            gensim's `KeyedVectors` and `FastText`. None only with `from_scratch`.
         member: of a zip or tar archive, the member to read. None takes the only one that may be a table; of several,
             the one of dimension `dim`. Of an `.npz`, the array of vectors.
         sha256: what the source must have, as it lies there, compressed and archived; else nothing is written.
@@ -114,6 +116,10 @@ def convert(
         binary_dtype: of the values of Word2Vec binary: `float16`, `float32`, `float64`. Saying it switches off the
             check whether the values are plausible.
         byte_order: of the same: `little`, `big`; likewise.
+        from_scratch: make a table of this dimension without a source: every row is generated, as `missing` says.
+            `normal` draws from N(0, 1), as `torch.nn.Embedding` does, `uniform` from [-sqrt(3), sqrt(3)], which has the
+            same mean and deviation, and `zeros` is zeros. The unknown token is set as a word is, the padding row is
+            zero. `source` must be None, and `vocab` or `corpus` must be given.
         vocab: words whose rows are the table's rows: a text file or a list, or a vocabulary with ids: a mapping
             {token: id}, vocab.json, tokenizer.json, a tokenizer of `transformers` or `tokenizers`, or a `Vocabulary`.
             Ids always stay. Lines keep their numbers as ids if they hold padding and unknown, or [PAD] or [UNK]; if
@@ -195,6 +201,7 @@ def convert(
         TryAgainError: the network fails, or another run is writing there.
     """
     given = check(CONVERT, locals())
+    read_from = _source(given)
     begun = time.monotonic()
     read = ReadOptions.of(given)
     if row_report is not None:
@@ -226,14 +233,47 @@ def convert(
             "train_positions": train_positions, "scale": model.scale.asked,
             "train_rows": None if train is None else train.kind,
             "key_style": key_style, "word_key": word_key, "position_key": position_key, "tied_head": tied_head,
+            "from_scratch": from_scratch,
         },
         shard_size=shard_bytes,
     )  # fmt: skip
     if dry_run:
-        report = conversion.dry_run(source)
+        report = conversion.dry_run(read_from)
     elif output is None:
         raise UsageError("output-missing", "no output given", hint="name a folder or NAME.safetensors")
     else:
-        report = conversion.execute(source, target_of(output), if_exists, row_report)
+        report = conversion.execute(read_from, target_of(output), if_exists, row_report)
     report.seconds = time.monotonic() - begun
     return report
+
+
+def _source(given: Mapping[str, Any]) -> SourceLike | MatrixSource:
+    """Return the source among the arguments of `convert`; one without rows for a table from scratch.
+
+    Raises:
+        UsageError: there is none, or an option does not go with a table from scratch.
+    """
+    source: SourceLike | None = given["source"]
+    dim: int | None = given["from_scratch"]
+    if dim is None:
+        if source is None:
+            raise UsageError(
+                "source-missing", "no SOURCE given",
+                hint="name a file of word vectors, or use --from-scratch DIM with --vocab or --corpus",
+            )  # fmt: skip
+        return source
+    if source is not None:
+        raise UsageError(
+            "from-scratch-source", "--from-scratch and SOURCE exclude each other", hint="leave one of the two out"
+        )
+    if given["vocab"] is None and given["corpus"] is None:
+        raise UsageError("from-scratch-words", "--from-scratch needs words", hint="add --vocab FILE or --corpus PATH")
+    for option in OF_SOURCE:
+        if given[option.name] != option.default:
+            raise UsageError(
+                "from-scratch-option", f"--{option.name.replace('_', '-')} needs a SOURCE, and --from-scratch has none",
+                hint="leave one of the two out",
+            )  # fmt: skip
+    from ..formats.matrix.scratch import ScratchSource  # late: few tables are made from scratch
+
+    return ScratchSource(dim)

@@ -111,6 +111,20 @@ class Plan:
                 one._replace(init=None) if one.role == "padding" and one.token == pad else one for one in self.specials
             ]
 
+    def generate(self, missing: str) -> None:
+        """Set every row without a source: special tokens that would take the file's mean are set as words are.
+
+        Raises:
+            UsageError: a row has no meaning without a source.
+        """
+        for init in (missing, *(special.init for special in self.specials)):
+            if init in ("mean", "subword", "error") or (init or "").startswith("token:"):
+                raise UsageError(
+                    "from-scratch-init", "without SOURCE, rows must be normal, uniform or zeros", found=init,
+                    hint="choose another --missing, --unk-init or --special TOKEN=INIT, or name a SOURCE",
+                )  # fmt: skip
+        self.specials = [one._replace(default=missing) if one.default == "mean" else one for one in self.specials]
+
     def selection(self, expected: int) -> Selection:
         """The selection for a source of about `expected` rows."""
         words = self.words or self.only

@@ -5,7 +5,7 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from .._kernel import Policy
 from .._kernel.codes import Nonfinite
@@ -91,7 +91,7 @@ class Pass:
         matrix: the source again, if it is one of words and a matrix; else None.
     """
 
-    def __init__(self, source: SourceLike, options: ReadOptions) -> None:
+    def __init__(self, source: "SourceLike | MatrixSource", options: ReadOptions) -> None:
         policy = options.policy()
         self._options = options
         read_as = options.read_as()
@@ -99,12 +99,13 @@ class Pass:
         self.reader: RowReader
         self.matrix: MatrixSource | None = None
         source = plain(source) if isinstance(source, str) else source
+        # A MatrixSource is opened already, and is an object.
         kind = kind_of(source, options.allow_pickle) if read_as.format == "auto" else None
         if kind is not None:
             self._open_matrix(kind, source, read_as, policy)
             return
         opened = self.source = open_source(
-            source, options.member, lambda head: why_not_meant(head, read_as), options.sha256
+            cast("SourceLike", source), options.member, lambda head: why_not_meant(head, read_as), options.sha256
         )
         try:
             self.detected = detect(opened, read_as)
@@ -115,7 +116,7 @@ class Pass:
             opened.close()
             raise
 
-    def _open_matrix(self, kind: str, source: SourceLike, read_as: ReadAs, policy: Policy) -> None:
+    def _open_matrix(self, kind: str, source: object, read_as: ReadAs, policy: Policy) -> None:
         from ..formats.matrix.opening import open_matrix
         from ..formats.matrix.rows import MatrixRows
 
@@ -124,6 +125,11 @@ class Pass:
         self.detected = self.matrix.detected()
         size = block_bytes(worker_count(options.threads))
         self.reader = MatrixRows(self.matrix, read_as, policy, size, options.dtype)
+
+    @property
+    def from_scratch(self) -> bool:
+        """Whether there is no source of rows, so that every row is generated."""
+        return self.matrix is not None and not self.matrix.has_rows
 
     @property
     def expected_rows(self) -> int:
@@ -213,9 +219,9 @@ class Pass:
         label = self.source.label
         self.finish(counts)
         extra_unk = not counts.limited and self._compare_with_header(counts)
-        if not counts.rows:
+        if not counts.rows and not self.from_scratch:
             raise InputError("no-rows", "the file has no rows", path=label)
-        if counts.skipped.count == counts.rows:
+        if counts.rows and counts.skipped.count == counts.rows:
             first = counts.first_skipped
             raise InputError(
                 "all-rows-skipped", f"all {counts.rows} rows are faulty, the first because {first}", path=label
@@ -250,7 +256,7 @@ class Pass:
 
 
 @contextlib.contextmanager
-def open_pass(source: SourceLike, options: ReadOptions) -> Iterator[Pass]:
+def open_pass(source: "SourceLike | MatrixSource", options: ReadOptions) -> Iterator[Pass]:
     """Open a source for one pass; it is closed at the end."""
     opened = Pass(source, options)
     with opened.source:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._kernel import TokenIndex
 from ..bundle.manifest import REPLAY_VERSION, Manifest, Replay, Scalar, SourceRecord, TokenizerRecord, WordsRecord
-from ..bundle.provenance import RANDOM, Generated, Provenance, SpecialToken, Spellings
+from ..bundle.provenance import RANDOM, STANDARD, Generated, Provenance, SpecialToken, Spellings
 from ..bundle.ranges import Ranges
 from ..errors import BundleError, UsageError, shown
 from ..formats import Detected
@@ -37,7 +37,9 @@ TABLE = {name: argument for name, argument in _RECORDED.items() if name not in {
 """The same for options that say how the table is made -> argument of `convert`."""
 
 
-def provenance_of(selection: Selection, inits: Sequence[str], missing: str, seed: int) -> Provenance:
+def provenance_of(
+    selection: Selection, inits: Sequence[str], missing: str, seed: int, *, from_scratch: bool = False
+) -> Provenance:
     """Where each row of a table comes from.
 
     Args:
@@ -45,7 +47,10 @@ def provenance_of(selection: Selection, inits: Sequence[str], missing: str, seed
         inits: how each special token is set.
         missing: how the rows of words are set that the source lacks.
         seed: of random rows.
+        from_scratch: whether random rows were fitted to no rows.
     """
+    if from_scratch:
+        inits, missing = [STANDARD.get(init, init) for init in inits], STANDARD.get(missing, missing)
     specials = tuple(
         SpecialToken(special.token, selection.row_of(id), special.role, init, _seed(init, seed))
         for id, special, init in zip(selection.special_ids, selection.specials, inits, strict=True)

@@ -30,7 +30,7 @@ class Report:
         model_path: the safetensors file in it; None for shards.
         source: label of the source.
         format: `word2vec`, `glove`, `word2vec-binary`, `fasttext`, `npz`, `bundle`, `model2vec`,
-            `sentence-transformers`, `gensim` or `memory`.
+            `sentence-transformers`, `gensim`, `memory` or `from-scratch`.
         member: of an archive, the member that was read; else None.
         compression: `none`, `gzip`, ..
         rows: V, rows of the table, special ones included.

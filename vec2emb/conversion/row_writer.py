@@ -33,9 +33,13 @@ class RowWriter:
         table: the rows of the table.
         staging: where rows wait whose place is decided at the end (an indirect selection).
         limit: largest magnitude that the stored type holds.
+        from_scratch: draw generated rows with mean 0 and standard deviation 1, as there are no rows to fit.
     """
 
-    def __init__(self, table: RowFile, selection: Selection, staging: RowFile | None, limit: float) -> None:
+    def __init__(
+        self, table: RowFile, selection: Selection, staging: RowFile | None, limit: float, *, from_scratch: bool = False
+    ) -> None:
+        self._from_scratch = from_scratch
         self._table = table
         self._selection = selection
         self._staging = staging
@@ -94,9 +98,7 @@ class RowWriter:
             self._gather(self._staging, selection.sources)
         for id in from_file & self._deferred.keys():
             self._table.write(selection.row_of(id), self._deferred[id])
-        # Special rows that came from the file count too, and in front of the others.
-        sums = self._sums.upto(len(selection.index)) if self._sums is not None and not from_file else None
-        statistics = Statistics(lambda: self._rows_of_file(from_file), self._table.dim, sums)
+        statistics = self._statistics(from_file)
         for id, special, init in zip(selection.special_ids, selection.specials, inits, strict=True):
             if init != "file":
                 self._put(
@@ -108,6 +110,15 @@ class RowWriter:
         for row, token in self._missing_words():
             self._put(row, initial_vector(missing_init, token, seed, statistics), token, missing_init)
         return inits
+
+    def _statistics(self, from_file: set[int]) -> Statistics:
+        """What generated rows are fitted to."""
+        dim = self._table.dim
+        if self._from_scratch:
+            return Statistics.standard(dim)
+        # Special rows that came from the file count too, and in front of the others.
+        sums = self._sums.upto(len(self._selection.index)) if self._sums is not None and not from_file else None
+        return Statistics(lambda: self._rows_of_file(from_file), dim, sums)
 
     def _scatter(self, parsed: ParsedRows) -> None:
         deferred, places = self._selection.deferred, []

@@ -27,6 +27,7 @@ from .selection import Selection
 
 if TYPE_CHECKING:
     from ..bundle.manifest import Scalar
+    from ..formats.matrix.source import MatrixSource
 
 
 class Conversion(NamedTuple):
@@ -58,7 +59,7 @@ class Conversion(NamedTuple):
     recorded: "Mapping[str, Scalar]"
     shard_size: int | None = None
 
-    def dry_run(self, source: SourceLike) -> Report:
+    def dry_run(self, source: "SourceLike | MatrixSource") -> Report:
         """Detect, scan and select: what a conversion would give, as far as that can be told without numbers."""
         with open_pass(source, self.read) as opened:
             _settle(opened, self.plan, self.missing)
@@ -68,13 +69,17 @@ class Conversion(NamedTuple):
             report = self._described(opened, counts, selection, planned_inits(selection), None)[0]
         for _ in report.spelled(selection.vocabulary()):
             pass
-        report.warnings, report.dry_run = [*self._unasked(found), *filter(None, [_left_behind(opened)])], True
+        report.warnings, report.dry_run = [*self._unasked(opened, found), *filter(None, [_left_behind(opened)])], True
         self.expected.check(report)
         announce(report.warnings, self.strict)
         return report
 
     def execute(
-        self, source: SourceLike, target: Target, if_exists: str, row_report: str | os.PathLike[str] | None
+        self,
+        source: "SourceLike | MatrixSource",
+        target: Target,
+        if_exists: str,
+        row_report: str | os.PathLike[str] | None,
     ) -> Report:
         """Scan, select, fill, and publish."""
         check_folder(target, self.shard_size)
@@ -110,7 +115,8 @@ class Conversion(NamedTuple):
         selection = self.plan.selection(opened.expected_rows)
         row_lines.follow(selection)
         staging = writer.staging_rows() if selection.indirect else None
-        row_writer = RowWriter(writer.rows, selection, staging, opened.reader.policy.limit)
+        limit = opened.reader.policy.limit
+        row_writer = RowWriter(writer.rows, selection, staging, limit, from_scratch=opened.from_scratch)
         counts, found = opened.run(selection, row_writer.take)
         _refuse_missing(selection, self.missing, opened.source.label)
         compose, lacking = opened.composer() if self.missing == "subword" else (None, None)
@@ -118,14 +124,16 @@ class Conversion(NamedTuple):
             inits = row_writer.finish(self.seed, self.missing, compose)
         report, layout = self._described(opened, counts, selection, inits, writer.rows)
         odd = [layout.warning(label), _left_behind(opened), _without_subwords(opened, lacking)]
-        report.warnings = [*self._unasked(found), *filter(None, odd)]
+        report.warnings = [*self._unasked(opened, found), *filter(None, odd)]
         return selection, report, layout
 
-    def _unasked(self, found: Sequence[Vec2embWarning]) -> list[Vec2embWarning]:
+    def _unasked(self, opened: Pass, found: Sequence[Vec2embWarning]) -> list[Vec2embWarning]:
         """The warnings without those of words whose absence the caller's own option provides for."""
         provided = {"absent-words"}
-        if self.missing != "normal":
-            provided |= {"missing-words"} if self.missing != "subword" else {"missing-words", "all-words-missing"}
+        if self.missing != "normal" or opened.from_scratch:
+            provided.add("missing-words")
+        if self.missing == "subword" or opened.from_scratch:
+            provided.add("all-words-missing")
         return [warning for warning in found if warning.code not in provided]
 
     def _described(
@@ -136,11 +144,12 @@ class Conversion(NamedTuple):
         from . import recording
 
         dim, dtype = opened.detected.dim, self.read.dtype
-        provenance = recording.provenance_of(selection, inits, self.missing, self.seed)
+        scratch = opened.from_scratch
+        provenance = recording.provenance_of(selection, inits, self.missing, self.seed, from_scratch=scratch)
         padding_idx = provenance.token_of_role("padding")
         layout = self.model.make_table(dim, padding_idx)
         if table is not None:
-            pairs = provenance.rows_of_file()
+            pairs = provenance.rows_of_file() or provenance.new_rows()
             layout = layout.measure((block for start, stop in pairs for block in table.blocks(start, stop)), dim)
         find, train = recording.row_finder(selection), self.train or TrainRows("all")
         trained = train.ranges(len(selection), padding_idx, provenance.new_rows(), find)
@@ -151,7 +160,7 @@ class Conversion(NamedTuple):
             layout.recorded_positions(), layout.scale.recorded(), records.Training(train.kind, trained),
             selection.lookup,
             tokenizer=recording.tokenizer_record(self.plan.words),
-            source=source._replace(license=license, url=url),
+            source=None if scratch else source._replace(license=license, url=url),
             replay=recording.replay_of(
                 self.read, self.plan, {"missing": self.missing, "seed": self.seed, **self.recorded}
             ),
@@ -164,9 +173,12 @@ class Conversion(NamedTuple):
 
 def _settle(opened: Pass, plan: Plan, missing: str) -> None:
     """Let the plan follow what the source says of itself."""
-    opened.check_missing(missing)
+    if not opened.from_scratch:
+        opened.check_missing(missing)
     if opened.matrix is not None:
         plan.adopt(opened.matrix.pad, opened.matrix.unk, opened.matrix.keeps_padding)
+    if opened.from_scratch:
+        plan.generate(missing)
 
 
 def _left_behind(opened: Pass) -> Vec2embWarning | None:

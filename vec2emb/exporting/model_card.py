@@ -99,6 +99,8 @@ def _origin(manifest: Manifest) -> list[str]:
         lines.append(f"- file: {_code(source.name)} ({_plain(source.format)}, {source.rows:,} rows)")
         if source.url:
             lines.append(f"- from: <{_plain(source.url).replace('>', '%3E').replace(' ', '%20')}>")
+    elif manifest.from_scratch:
+        lines.append("- generated, from no file of vectors")
     else:
         lines.append("- vectors that were in memory")
     lines.append(f"- licence: {_plain((source and source.license) or 'not recorded')}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from . import model, output, reading, words
+from .definition import checked_within
 from .reading import READING, SOURCE
 
 CONVERT = (
-    SOURCE,
+    SOURCE.but(type=checked_within("SourceLike | None"), default=None),
     output.OUT_UNLESS_DRY,
     *reading.INPUT_OPTIONS,
+    words.FROM_SCRATCH,
     *words.WORD_OPTIONS,
     *reading.ROW_OPTIONS,
     *words.SPECIAL_OPTIONS,
@@ -26,5 +28,9 @@ CONVERT = (
     output.STRICT,
     *output.RUNNING,
 )
+# They say how SOURCE is read or what is recorded of it, and so mean nothing without one.
+OF_SOURCE = (
+    *READING, words.SUBWORD_PIECES, words.CASE_FALLBACK, words.ZERO_PADDING, output.LICENSE, output.SOURCE_URL,
+)  # fmt: skip
 READ_VECTORS = (SOURCE, *READING, output.THREADS, output.STRICT, output.PROGRESS)
 ITER_VECTORS = (SOURCE, *READING, output.STRICT)

@@ -120,6 +120,7 @@ class Option(NamedTuple):
         kind: `keyword`, `positional`, or `variadic`, as signatures have it.
         repeated: whether the command line takes it several times.
         recorded: its name in the record of a conversion, whatever the argument is called; None to record nothing.
+        bare: what the command line takes for the option without a value; None if it must have one.
         only: `python` or `cli` for an option that only one of the two has.
     """
 
@@ -136,6 +137,7 @@ class Option(NamedTuple):
     kind: str = "keyword"
     repeated: bool = False
     recorded: str | None = None
+    bare: str | None = None
     only: str | None = None
 
     def but(self, **changes: Any) -> "Option":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .choices import ENCODING_ERRORS, ENGINES, MISSING, NEW_MISSING, PIECES, SPECIALS_AT
+from .choices import ENCODING_ERRORS, ENGINES, MAX_DIM, MISSING, NEW_MISSING, PIECES, SPECIALS_AT
 from .definition import BOOL, COUNTS, MANY, NONE, PATH, REQUIRED, TEXT, TOKEN, Option, checked_within, whole
 from .definition import TOKENIZER_OBJECT as TOKENIZERS
 from .definition import USUAL as USUAL_TOKEN
@@ -16,6 +16,13 @@ VOCAB = Option(
     "Words in row order: one per line, or with ids (vocab.json, tokenizer.json), which stay. If lines hold neither a "
     "padding nor an unknown token, both are added in front.",
     heading=WORDS, metavar="FILE", recorded="vocab",
+)  # fmt: skip
+FROM_SCRATCH = Option(
+    "from_scratch", whole(1, MAX_DIM) | NONE,
+    "Generate all rows, with DIM values each, without SOURCE; needs --vocab or --corpus. --missing normal (default) "
+    "draws from N(0, 1) as nn.Embedding does, uniform evenly with the same mean and deviation, or zeros. The unknown "
+    "token is set as a word is.",
+    code="dim-range", heading=WORDS, metavar="DIM", recorded="from_scratch",
 )  # fmt: skip
 FILL_GAPS = Option(
     "fill_gaps", BOOL, "Give ids that no token of --vocab has a placeholder token with a random row.",

@@ -80,6 +80,8 @@ def open_object(where: object) -> MatrixSource:
     """
     from ...bundle.table import Table
 
+    if isinstance(where, MatrixSource):
+        return where
     if isinstance(where, Table):
         return _of_table(where)
     if isinstance(where, tuple) and len(where) == 2:

@@ -29,7 +29,8 @@ class MatrixSource:
     Attributes:
         label: the name for messages.
         name: the base name, which is what gets recorded.
-        format: `fasttext`, `npz`, `bundle`, `model2vec`, `sentence-transformers`, `gensim` or `memory`.
+        format: `fasttext`, `npz`, `bundle`, `model2vec`, `sentence-transformers`, `gensim`,
+            `memory` or `from-scratch`.
         rows, dim: extent of the matrix.
         dim_from: where these come from, in words.
         size: bytes of all of it; `consumed` is how many of them were used, for progress.
@@ -43,6 +44,7 @@ class MatrixSource:
         is_text: whether the words are text already, so that no encoding can be asked for.
         in_order: whether vectors can only be read in order, block by block, together with the words.
         value_bytes: bytes of a value as the kernel takes it.
+        has_rows: whether it is meant to have rows; if not, every row of a table is generated.
         has_subwords: whether it can compose vectors of words that it does not have.
         word_bytes: about how much memory a word takes while it is read.
         identity: which file it was opened as, and in which state (see `filesystem`), where it is one.
@@ -55,6 +57,7 @@ class MatrixSource:
     marks_end = True
     is_text = True
     in_order = False
+    has_rows = True
     has_subwords = False
     word_bytes = 16
     value_bytes = 4
