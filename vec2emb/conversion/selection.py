@@ -1,7 +1,7 @@
 """Which row of the file goes to which row of the table; decided on tokens alone, in the order of the file.
 
-`Selection` takes the file's tokens in the file's order, all of them or only those wanted. `wanted.py` has the plans
-that follow a vocabulary, and those that fall back to other spellings.
+`Selection` takes the file's tokens in the file's order, all of them or only those wanted. `vocabulary_order.py` has
+the plans that follow a vocabulary, and those that fall back to other spellings.
 """
 
 # Without `from __future__ import annotations`: NamedTuple would compile each annotation while a command starts.
